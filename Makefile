@@ -21,7 +21,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## virtual environment, pinned dependencies, Kafka jars; does nothing when they are there
-	@$(BIN)/python -m services.jars
+	@$(BIN)/python -m dovetail.services.jars
 
 $(STAMP): requirements.lock pyproject.toml services/jars.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

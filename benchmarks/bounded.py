@@ -27,14 +27,14 @@ from pyspark.sql import SparkSession
 
 from benchmarks.load import PIECE, TIMES, committed_rows, create_topics, produce
 from benchmarks.running import builtin, drain, report, start
-from changelog.changes import Changes
-from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
-from joins.operators.range import Band, RangeOperator, RangeSpec
-from joins.state.store import RunStore
-from runtime.settings import read_settings
-from services.jars import jar_paths
-from services.stack import temporary_stack
-from spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from dovetail.joins.operators.range import Band, RangeOperator, RangeSpec
+from dovetail.joins.state.store import RunStore
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import jar_paths
+from dovetail.services.stack import temporary_stack
+from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
 
 PARTITIONS = 2
 KEYS = 100_000

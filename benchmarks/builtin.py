@@ -17,9 +17,9 @@ import time
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from runtime.settings import read_settings
-from services.jars import jar_paths
-from spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import jar_paths
+from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
 
 SCHEMAS = {
     "orders": "k long, name string, price double, ts long",

@@ -13,14 +13,14 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from broker.registry.protobuf_text import compiled
-from changelog.changes import Changes
-from changelog.decode import Decoder
-from changelog.encode import Encoded, records_of
-from changelog.encodings.identified.subjects import SUBJECT
-from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.languages import LANGUAGES
-from changelog.schema import Column, Kind, RecordFormat, StreamSchema
+from dovetail.broker.registry.protobuf_text import compiled
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import Encoded, records_of
+from dovetail.changelog.encodings.identified.subjects import SUBJECT
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
 
 ROWS, TURNS = 200_000, 7
 COLUMNS = (

@@ -16,9 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
-from changelog.lookup import Rows
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.hot.hot_tier import HotTier
+from dovetail.changelog.lookup import Rows
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.hot.hot_tier import HotTier
 
 KEYS, ROOM, BATCHES, BATCH_RECORDS, SCAN_EVERY = 200_000, 10_000, 200, 5_000, 4
 _EXPIRES_MS = 10**9

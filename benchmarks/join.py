@@ -20,10 +20,10 @@ from pathlib import Path
 from benchmarks import latency
 from benchmarks.load import committed_rows, create_topics, produce, side
 from benchmarks.running import builtin, drain, report, start
-from runtime.settings import read_settings
-from services.jars import jar_paths
-from services.stack import temporary_stack
-from spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import jar_paths
+from dovetail.services.stack import temporary_stack
+from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
 
 DDL = [
     "CREATE STREAM orders (k int64, name string, price float64, ts int64)",

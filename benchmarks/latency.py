@@ -13,9 +13,9 @@ from confluent_kafka import Producer
 from benchmarks.delays import received
 from benchmarks.load import create_topics, now_ms
 from benchmarks.running import start
-from runtime.settings import read_settings
-from services.jars import jar_paths
-from spark_jobs.runner.spark_session import start_session
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import jar_paths
+from dovetail.spark_jobs.runner.spark_session import start_session
 
 RATE = 1000
 WARM_UP_S = 60

@@ -10,8 +10,8 @@ import pyarrow as pa
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from changelog.changes import Changes
-from changelog.encode import encode
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.encode import encode
 
 PIECE = 50_000
 

@@ -36,9 +36,9 @@ from confluent_kafka import Producer
 
 from benchmarks.delays import received
 from benchmarks.load import create_topics, now_ms, produce
-from services.session import Session
-from services.session.dictionaries.system_dictionaries import statistics
-from services.stack import temporary_stack
+from dovetail.services.session import Session
+from dovetail.services.session.dictionaries.system_dictionaries import statistics
+from dovetail.services.stack import temporary_stack
 from tests.servers.mariadb import mariadb
 from tests.servers.process import Server
 
@@ -147,7 +147,9 @@ def world(events: int, seconds: int) -> Iterator[World]:
 @contextmanager
 def second_worker(made: World) -> Iterator[None]:
     environment = os.environ | made.session.context.settings.as_environment() | {"DOVETAIL_WORKER_PORT": "0"}
-    worker = subprocess.Popen([sys.executable, "-m", "services.worker"], env=environment, stderr=subprocess.DEVNULL)
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "dovetail.services.worker"], env=environment, stderr=subprocess.DEVNULL
+    )
     try:
         while len(made.session.context.catalog.workers(since_ms=0)) < 2:
             time.sleep(0.1)

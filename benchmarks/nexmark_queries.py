@@ -16,11 +16,11 @@ from pathlib import Path
 from benchmarks.load import PIECE, committed_rows, create_topics, produce
 from benchmarks.nexmark import Nexmark
 from benchmarks.running import drain, start
-from runtime.settings import read_settings
-from services.jars import jar_paths
-from services.stack import temporary_stack
-from spark_jobs.runner.spark_session import start_session, warm_up
-from sql.syntax.parse import parse
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import jar_paths
+from dovetail.services.stack import temporary_stack
+from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.sql.syntax.parse import parse
 
 FOLDER = Path(__file__).parents[1] / "examples" / "nexmark"
 STREAMS = ("person", "auction", "bid")

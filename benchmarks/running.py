@@ -11,15 +11,15 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from benchmarks.load import committed_rows
-from broker.address import BrokerAddress
-from runtime.settings import Settings
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import RunningQuery
-from sql.catalog import Catalog
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream, CreateView
+from dovetail.broker.address import BrokerAddress
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.query import RunningQuery
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream, CreateView
 
 
 def start(

@@ -32,11 +32,11 @@ from pyspark.sql import SparkSession
 
 from benchmarks.load import PIECE, committed_rows, create_topics, produce
 from benchmarks.running import start
-from runtime.settings import read_settings
-from services.jars import jar_paths
-from services.stack import temporary_stack
-from spark_jobs.runner.query import RunningQuery
-from spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import jar_paths
+from dovetail.services.stack import temporary_stack
+from dovetail.spark_jobs.runner.query import RunningQuery
+from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
 
 PARTITIONS = 2
 KEYS = 100_000

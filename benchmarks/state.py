@@ -28,19 +28,19 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.dataflow.state_memory import StateMemory
-from joins.host.bucket import BucketTask
-from joins.host.level import Arrival
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.state.portion import WHOLE, Portion, PortionShelf, portion_of
-from joins.state.store import RunEntry, RunStore
-from spark_jobs.exchange.blob import pack, unpack
-from spark_jobs.state.bucket_shelf import BucketShelf
-from spark_jobs.state.bucket_version import BucketVersion
-from spark_jobs.state.durable_state import DurableState
+from dovetail.changelog.changes import DELTA
+from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.joins.host.bucket import BucketTask
+from dovetail.joins.host.level import Arrival
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.state.portion import WHOLE, Portion, PortionShelf, portion_of
+from dovetail.joins.state.store import RunEntry, RunStore
+from dovetail.spark_jobs.exchange.blob import pack, unpack
+from dovetail.spark_jobs.state.bucket_shelf import BucketShelf
+from dovetail.spark_jobs.state.bucket_version import BucketVersion
+from dovetail.spark_jobs.state.durable_state import DurableState
 
 LEFT, RIGHT = (
     pa.schema([(f"{side}.k", pa.int64()), (f"{side}.name", pa.string()), (f"{side}.v", pa.float64())]) for side in "lr"

@@ -34,13 +34,13 @@ import psutil
 
 from benchmarks.delays import received
 from benchmarks.latency import send
-from services.session import Session
-from services.stack import temporary_stack
-from services.stack.files import StackFiles
-from services.stack.processes import marked_processes
-from services.stack.state import read_state
-from spark_jobs.packing.choice import FEWEST
-from sql.catalog import Actual
+from dovetail.services.session import Session
+from dovetail.services.stack import temporary_stack
+from dovetail.services.stack.files import StackFiles
+from dovetail.services.stack.processes import marked_processes
+from dovetail.services.stack.state import read_state
+from dovetail.spark_jobs.packing.choice import FEWEST
+from dovetail.sql.catalog import Actual
 
 STREAMS = ("asked", "answered")
 SETTLE_S = 10

@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from broker.address import BrokerAddress
+from dovetail.broker.address import BrokerAddress
 
 ClientSettings = Mapping[str, Any]
 """Settings of librdkafka, by name."""

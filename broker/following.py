@@ -10,9 +10,9 @@ from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from broker import clients
-from broker.address import BrokerAddress
-from changelog.errors import DovetailError, ServiceUnavailable
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable
 
 _LOG = logging.getLogger("dovetail.broker")
 _POLL_S = 0.1

@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from broker import clients
-from broker.address import BrokerAddress
-from changelog.errors import InternalError
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import InternalError
 
 
 @dataclass(frozen=True)

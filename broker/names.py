@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changelog.dead_letter import topic_of as dead_letter_topic
+from dovetail.changelog.dead_letter import topic_of as dead_letter_topic
 
 MARKS_TOPIC = "dovetail.marks"
 """Nobody writes to it: commit marks are offsets of it."""

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.reader import as_records
-from changelog.errors import DovetailError, RecordsGone, ServiceUnavailable
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.reader import as_records
+from dovetail.changelog.errors import DovetailError, RecordsGone, ServiceUnavailable
 
 _BATCH = 20_000
 _POLL_S = 0.02

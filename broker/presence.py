@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 
-from broker import clients
-from broker.address import BrokerAddress
-from changelog.errors import ServiceUnavailable
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import ServiceUnavailable
 
 _ANSWER_S = 2.0
 _ATTEMPT_S = 5.0

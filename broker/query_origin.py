@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from broker.topics import Offsets, PartitionOffsets
-from changelog.errors import CheckpointMismatch, RecordsGone
+from dovetail.broker.topics import Offsets, PartitionOffsets
+from dovetail.changelog.errors import CheckpointMismatch, RecordsGone
 
 FORMAT = 3
 """Of the text of an origin and of all state beside it: the arrangements by name, the columns of their rows, the numbers

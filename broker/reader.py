@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.registry.client import schemas_of
-from broker.topics import PartitionOffsets
-from changelog.decode import HEADERS, Decoder
-from changelog.errors import ServiceUnavailable
-from changelog.formats.heartbeat import said
-from changelog.formats.record_parts import HEADERS_TYPE
-from changelog.schema import TIME, StreamSchema
-from changelog.topic_content import content
-from changelog.work.interruption import expect_wanted
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.registry.client import schemas_of
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.decode import HEADERS, Decoder
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.formats.heartbeat import said
+from dovetail.changelog.formats.record_parts import HEADERS_TYPE
+from dovetail.changelog.schema import TIME, StreamSchema
+from dovetail.changelog.topic_content import content
+from dovetail.changelog.work.interruption import expect_wanted
 
 RECORDS = pa.schema(
     [

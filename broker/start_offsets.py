@@ -10,9 +10,9 @@ from typing import Protocol
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from broker import topics
-from broker.topics import Offsets
-from changelog.errors import Unsupported
+from dovetail.broker import topics
+from dovetail.broker.topics import Offsets
+from dovetail.changelog.errors import Unsupported
 
 FirstOffsets = dict[int, int]
 """Partition → offset of the first record that a reading wants."""

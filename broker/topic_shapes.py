@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic, OffsetSpec
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.presence import NoAnswer, no_answer
-from broker.start_offsets import ReadStart, least_offsets, resolved_first_offsets
-from broker.topics import Offsets, PartitionOffsets, known_ids, message_bytes, offsets
-from changelog.errors import ServiceUnavailable, SqlError, UnknownName
-from changelog.schema import Kind
-from changelog.suggest import suggestion
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.presence import NoAnswer, no_answer
+from dovetail.broker.start_offsets import ReadStart, least_offsets, resolved_first_offsets
+from dovetail.broker.topics import Offsets, PartitionOffsets, known_ids, message_bytes, offsets
+from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName
+from dovetail.changelog.schema import Kind
+from dovetail.changelog.suggest import suggestion
 
 _BROKER_DEFAULT = -1
 _POLL_S = 0.02

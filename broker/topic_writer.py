@@ -9,13 +9,13 @@ from functools import cached_property
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.producer_queue import refusal
-from broker.topic_shapes import broker_silent
-from broker.topics import PartitionOffsets
-from changelog.encode import Encoded
-from changelog.errors import ServiceUnavailable
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.producer_queue import refusal
+from dovetail.broker.topic_shapes import broker_silent
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.encode import Encoded
+from dovetail.changelog.errors import ServiceUnavailable
 
 _CHUNK = 20_000
 _WAIT_S = 0.1

@@ -9,7 +9,7 @@ from contextlib import suppress
 from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
 
-from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 
 PartitionOffsets = Mapping[int, int]
 """Partition → offset of the next record."""

@@ -33,12 +33,12 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
-from broker.topics import FRAME_BYTES
-from changelog.encodings.message_sizes import MESSAGE_BYTES
-from changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
+from dovetail.broker.topics import FRAME_BYTES
+from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES
+from dovetail.changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
 
 DROPPED = 1 << 40
 """The offset that ``mark_dropped`` leaves in the place of a number of batches."""

@@ -1,5 +1,5 @@
 """The changelog: rows with a signed count, their algebra, and their form in Kafka records."""
 
-from changelog.changes import DELTA, Changes
+from dovetail.changelog.changes import DELTA, Changes
 
 __all__ = ["DELTA", "Changes"]

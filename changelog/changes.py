@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.errors import CountOverflow
-from changelog.rows import Mask, Positions, groups_of_equal, numpy_column
+from dovetail.changelog.errors import CountOverflow
+from dovetail.changelog.rows import Mask, Positions, groups_of_equal, numpy_column
 
 DELTA = "__delta"
 """The column of the counts; a user's own column may well be called ``delta``."""

@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.encodings.message_sizes import MESSAGE_BYTES, message_size
-from changelog.errors import shortened
-from changelog.formats.time_range import bounded
-from changelog.schema import EVENT_TIME_TYPE
+from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES, message_size
+from dovetail.changelog.errors import shortened
+from dovetail.changelog.formats.time_range import bounded
+from dovetail.changelog.schema import EVENT_TIME_TYPE
 
 SUFFIX = ".dead_letter"
 Headers = tuple[tuple[str, bytes], ...]

@@ -18,15 +18,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.encodings import registry
-from changelog.encodings.interface import SchemaSource
-from changelog.errors import RecordRejected
-from changelog.formats.json_batch import Declined, Positions
-from changelog.formats.record_parts import HEADERS_TYPE, as_time, part_of
-from changelog.formats.time_range import RANGE, Mask, outside
-from changelog.row_reader import RowReader
-from changelog.schema import (
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.encodings import registry
+from dovetail.changelog.encodings.interface import SchemaSource
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats.json_batch import Declined, Positions
+from dovetail.changelog.formats.record_parts import HEADERS_TYPE, as_time, part_of
+from dovetail.changelog.formats.time_range import RANGE, Mask, outside
+from dovetail.changelog.row_reader import RowReader
+from dovetail.changelog.schema import (
     ARRIVAL,
     EVENT_TIME_TYPE,
     OFFSET_BITS,
@@ -38,7 +38,7 @@ from changelog.schema import (
     RecordTime,
     StreamSchema,
 )
-from changelog.values import normalised
+from dovetail.changelog.values import normalised
 
 REJECTED = pa.schema(
     [

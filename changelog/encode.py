@@ -11,13 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA, Changes
-from changelog.encodings import registry
-from changelog.encodings.interface import SchemaSource, Writes
-from changelog.errors import InternalError
-from changelog.formats.panics import panics_told
-from changelog.row_reader import WIRE_DELTA_TYPE
-from changelog.schema import JSON, WIRE_DELTA, Kind, RecordFormat, StreamSchema
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.encodings import registry
+from dovetail.changelog.encodings.interface import SchemaSource, Writes
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.formats.panics import panics_told
+from dovetail.changelog.row_reader import WIRE_DELTA_TYPE
+from dovetail.changelog.schema import JSON, WIRE_DELTA, Kind, RecordFormat, StreamSchema
 
 Positions = npt.NDArray[np.int64]
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from changelog.suggest import Guess
+from dovetail.changelog.suggest import Guess
 
 REASON_BYTES = 1_000
 _CUT = "…"

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.decode import REJECTED, places
-from changelog.rows import Mask
-from changelog.schema import DAY_MS, EVENT_TIME_TYPE, WRITTEN
+from dovetail.changelog.decode import REJECTED, places
+from dovetail.changelog.rows import Mask
+from dovetail.changelog.schema import DAY_MS, EVENT_TIME_TYPE, WRITTEN
 
 _GREATEST = int(np.iinfo(np.int64).max)
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}

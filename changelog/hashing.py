@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.values import normal_numbers, normalised_array, numbers_of
+from dovetail.changelog.values import normal_numbers, normalised_array, numbers_of
 
 Hashes = npt.NDArray[np.uint64]
 

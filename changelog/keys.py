@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.formats.json_batch import decline_where
+from dovetail.changelog.formats.json_batch import decline_where
 
 _NEEDS_ESCAPE = rb'["\\\x00-\x1f]'
 

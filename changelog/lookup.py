@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from changelog.errors import Domain, RecordRejected
+from dovetail.changelog.errors import Domain, RecordRejected
 
 Key = Any
 """The value of a key: a scalar for one column, a tuple for several. Never NULL, nor with a NULL in it."""

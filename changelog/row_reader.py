@@ -21,14 +21,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.encodings import registry
-from changelog.encodings.debezium import EnvelopedKeys, EnvelopeReader
-from changelog.encodings.interface import Reads, SchemaSource
-from changelog.errors import RecordRejected
-from changelog.formats.json_batch import Declined, Positions, decline_where
-from changelog.formats.json_types import described
-from changelog.formats.members import Member
-from changelog.schema import EVENT_TIME_TYPE, TIME, WIRE_DELTA, Column, Kind, StreamSchema
+from dovetail.changelog.encodings import registry
+from dovetail.changelog.encodings.debezium import EnvelopedKeys, EnvelopeReader
+from dovetail.changelog.encodings.interface import Reads, SchemaSource
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats.json_batch import Declined, Positions, decline_where
+from dovetail.changelog.formats.json_types import described
+from dovetail.changelog.formats.members import Member
+from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, WIRE_DELTA, Column, Kind, StreamSchema
 
 WIRE_DELTA_TYPE = pa.int32()
 """It is 1 or -1 in every record."""

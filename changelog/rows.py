@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.hashing import row_hashes
-from changelog.values import holds_floats, normalised, normalised_array
+from dovetail.changelog.hashing import row_hashes
+from dovetail.changelog.values import holds_floats, normalised, normalised_array
 
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import allotted, numbered, shortfalls
-from changelog.schema import ARRIVAL, Kind, StreamSchema
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import allotted, numbered, shortfalls
+from dovetail.changelog.schema import ARRIVAL, Kind, StreamSchema
 
 
 def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:

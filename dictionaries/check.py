@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.schema import Column
-from changelog.suggest import suggestion
-from dictionaries.cache.cache_settings import CACHE_SETTINGS, read_settings
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
-from dictionaries.definition.kinds import (
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.schema import Column
+from dovetail.changelog.suggest import suggestion
+from dovetail.dictionaries.cache.cache_settings import CACHE_SETTINGS, read_settings
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.kinds import (
     FORMATS,
     LAYOUTS,
     REFUSED_LAYOUTS,
@@ -21,11 +21,11 @@ from dictionaries.definition.kinds import (
     SPELLINGS,
     TABLE_OR_QUERY,
 )
-from dictionaries.definition.options import Option, Parameter, Parameters, read_options
-from dictionaries.definition.secrets import check_secret
-from dictionaries.definition.tls import check_tls
-from dictionaries.feed.feed_definition import feed_of
-from dictionaries.sources.source_values import UnfitValue, value_reader
+from dovetail.dictionaries.definition.options import Option, Parameter, Parameters, read_options
+from dovetail.dictionaries.definition.secrets import check_secret
+from dovetail.dictionaries.definition.tls import check_tls
+from dovetail.dictionaries.feed.feed_definition import feed_of
+from dovetail.dictionaries.sources.source_values import UnfitValue, value_reader
 
 COMPLEX = "complex_key_"
 

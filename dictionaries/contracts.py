@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from changelog.lookup import Key, Lookup, Row, Rows
+from dovetail.changelog.lookup import Key, Lookup, Row, Rows
 
 KEYS_PER_STATEMENT = 1000
 """So many keys a source is asked for at once. Measured with MariaDB: fewer cost more per key, and so do many more."""

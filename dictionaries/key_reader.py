@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from changelog.errors import SqlError
-from changelog.lookup import Key
-from dictionaries.definition.definition import Definition
-from dictionaries.sources.source_values import UnfitValue, value_reader
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.sources.source_values import UnfitValue, value_reader
 
 
 class KeyReader:

@@ -13,29 +13,29 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from changelog.errors import InternalError, Unsupported
-from changelog.schema import Column
-from dictionaries.check import check_source
-from dictionaries.contracts import Layout, Source
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
-from dictionaries.definition.kinds import LOADED_LAYOUTS
-from dictionaries.layouts.direct import Direct
-from dictionaries.layouts.loaded import Loaded
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
-from dictionaries.sources.file import FileSource
-from dictionaries.sources.one_row_per_key import OneRowPerKey
-from dictionaries.sources.stream import StreamSource
+from dovetail.changelog.errors import InternalError, Unsupported
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.check import check_source
+from dovetail.dictionaries.contracts import Layout, Source
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.kinds import LOADED_LAYOUTS
+from dovetail.dictionaries.layouts.direct import Direct
+from dovetail.dictionaries.layouts.loaded import Loaded
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
+from dovetail.dictionaries.sources.file import FileSource
+from dovetail.dictionaries.sources.one_row_per_key import OneRowPerKey
+from dovetail.dictionaries.sources.stream import StreamSource
 
 ON_DEMAND = (
-    "dictionaries.layouts.cache",
-    "dictionaries.layouts.hybrid",
-    "dictionaries.layouts.mutable_cache",
-    "dictionaries.sources.clickhouse",
-    "dictionaries.sources.http",
-    "dictionaries.sources.mysql",
-    "dictionaries.sources.postgresql",
-    "dictionaries.sources.sqlite",
+    "dovetail.dictionaries.layouts.cache",
+    "dovetail.dictionaries.layouts.hybrid",
+    "dovetail.dictionaries.layouts.mutable_cache",
+    "dovetail.dictionaries.sources.clickhouse",
+    "dovetail.dictionaries.sources.http",
+    "dovetail.dictionaries.sources.mysql",
+    "dovetail.dictionaries.sources.postgresql",
+    "dovetail.dictionaries.sources.sqlite",
 )
 """What is imported when it is opened. A process that others are forked from imports it at its start."""
 
@@ -61,31 +61,31 @@ class DescribedSource(Checkable, Protocol):
 
 
 def _mysql(definition: Definition, outside: Outside) -> DescribedSource:
-    from dictionaries.sources.mysql import MySqlSource
+    from dovetail.dictionaries.sources.mysql import MySqlSource
 
     return MySqlSource(definition, outside)
 
 
 def _postgresql(definition: Definition, outside: Outside) -> DescribedSource:
-    from dictionaries.sources.postgresql import PostgreSqlSource
+    from dovetail.dictionaries.sources.postgresql import PostgreSqlSource
 
     return PostgreSqlSource(definition, outside)
 
 
 def _clickhouse(definition: Definition, outside: Outside) -> DescribedSource:
-    from dictionaries.sources.clickhouse import ClickHouseSource
+    from dovetail.dictionaries.sources.clickhouse import ClickHouseSource
 
     return ClickHouseSource(definition, outside)
 
 
 def _sqlite(definition: Definition, outside: Outside) -> DescribedSource:
-    from dictionaries.sources.sqlite import SqliteSource
+    from dovetail.dictionaries.sources.sqlite import SqliteSource
 
     return SqliteSource(definition, outside)
 
 
 def _http(definition: Definition, resources: Resources) -> Checkable:
-    from dictionaries.sources.http import HttpSource
+    from dovetail.dictionaries.sources.http import HttpSource
 
     return HttpSource(definition, resources.outside)
 
@@ -153,15 +153,15 @@ def open_layout(definition: Definition, resources: Resources) -> Layout:
     if kind in LOADED_LAYOUTS:
         return Loaded(definition, source)
     if kind == "cache":
-        from dictionaries.layouts.cache import Cache
+        from dovetail.dictionaries.layouts.cache import Cache
 
         return Cache(definition, source, resources.redis_url)
     if kind == "hybrid_hash_cache":
-        from dictionaries.layouts.hybrid import Hybrid
+        from dovetail.dictionaries.layouts.hybrid import Hybrid
 
         return Hybrid(definition, source, resources.redis_url, local_dir=resources.local_dir)
     if kind == "mutable_cache" and resources.writable is not None:
-        from dictionaries.layouts.mutable_cache import MutableCache
+        from dovetail.dictionaries.layouts.mutable_cache import MutableCache
 
         stream = str(definition.layout.parameters["stream"])
         return MutableCache(definition, source, resources.writable(stream))

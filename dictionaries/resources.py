@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from changelog.lookup import Key, Row, Rows
-from dictionaries.outside.outside import Outside
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.outside.outside import Outside
 
 
 class StreamRows(Protocol):

@@ -10,18 +10,42 @@ with dovetail.connect() as db:
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
-
-from changelog.errors import DovetailError
-from dovetail.change_feed import ChangeFeed, RowChange
-from dovetail.connection import Connection, connect
-from dovetail.query_result import QueryResult
-from dovetail.stream_handle import StreamHandle
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from dovetail.change_feed import ChangeFeed, RowChange
+    from dovetail.changelog.errors import DovetailError
+    from dovetail.connection import Connection, connect
+    from dovetail.query_result import QueryResult
+    from dovetail.stream_handle import StreamHandle
+
 __all__ = ["ChangeFeed", "Connection", "DovetailError", "QueryResult", "RowChange", "StreamHandle", "connect"]
+_MODULES = {
+    "ChangeFeed": "dovetail.change_feed",
+    "Connection": "dovetail.connection",
+    "DovetailError": "dovetail.changelog.errors",
+    "QueryResult": "dovetail.query_result",
+    "RowChange": "dovetail.change_feed",
+    "StreamHandle": "dovetail.stream_handle",
+    "connect": "dovetail.connection",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A name of ``__all__``, imported when it is first used.
+
+    Every process imports this package, workers of Spark too, and the client is for few of them.
+    """
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.schema import WIRE_DELTA
-from services.session import Changelog
+from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.services.session import Changelog
 
 
 @dataclass(frozen=True)

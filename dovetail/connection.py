@@ -7,18 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.errors import SqlError, Unsupported
 from dovetail.change_feed import ChangeFeed
+from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.frames import arrow_of
 from dovetail.query_result import QueryResult
+from dovetail.runtime.environment.unknown_variables import warn_of_unknown
+from dovetail.services.known_stacks import found_settings
+from dovetail.services.session import Live, Session, agreed
+from dovetail.services.session.rows import insert_table
+from dovetail.sql.planner import stream_of
+from dovetail.sql.syntax.parameters.bound_literals import Arguments
+from dovetail.sql.syntax.parse import parse, parse_one
 from dovetail.stream_handle import StreamHandle
-from runtime.environment.unknown_variables import warn_of_unknown
-from services.known_stacks import found_settings
-from services.session import Live, Session, agreed
-from services.session.rows import insert_table
-from sql.planner import stream_of
-from sql.syntax.parameters.bound_literals import Arguments
-from sql.syntax.parse import parse, parse_one
 
 
 def connect(**settings: object) -> Connection:

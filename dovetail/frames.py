@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 
 _WHERE = ".insert(..)"
 _MISFITS = (pa.ArrowException, TypeError, ValueError, OverflowError)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from services.session import Done, Rows, Text
+    from dovetail.services.session import Done, Rows, Text
 
 _NULLABLE = {
     pa.bool_(): "boolean",

@@ -6,12 +6,12 @@ from contextlib import nullcontext
 
 from sqlglot import exp
 
-from changelog.schema import StreamSchema
 from dovetail.change_feed import ChangeFeed
+from dovetail.changelog.schema import StreamSchema
 from dovetail.query_result import QueryResult
-from services.session import Rows, Session
-from services.session.tail.topic_views import TopicTail, topic_view
-from sql.planner import stream_of
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.tail.topic_views import TopicTail, topic_view
+from dovetail.sql.planner import stream_of
 
 
 class StreamHandle:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from changelog.errors import Unsupported
-from dictionaries.check import define
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
-from sql.syntax.statements import CreateDictionary
+from dovetail.changelog.errors import Unsupported
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.sql.syntax.statements import CreateDictionary
 
 _COMPLEX = "complex_key_"
 NEVER = (0, 0)

@@ -10,26 +10,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA
-from changelog.decode import REJECTED, Decoder
-from changelog.encode import Encoded, Forms, encode
-from changelog.encodings.interface import SchemaSource
-from changelog.encodings.message_sizes import MESSAGE_BYTES, largest_message
-from changelog.errors import InternalError, RecordRejected
-from changelog.formats import json_text
-from changelog.hashing import row_hashes
-from changelog.lookup import Lookup
-from changelog.rows import numpy_column
-from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
-from enrichment.lookup_join.flow_operator import FlowOperator
-from enrichment.lookup_join.stage_operator import RowsRejected
-from enrichment.memo.memo import LeftRows, Memo
-from enrichment.memo.memo_store import Update
-from enrichment.memo.net_changes import Emitted
-from joins.dataflow import failed_calls
-from joins.dataflow.graph import Sink
-from joins.dataflow.lookup import Access, LookupFlow
-from joins.dataflow.ports import Ingest
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.decode import REJECTED, Decoder
+from dovetail.changelog.encode import Encoded, Forms, encode
+from dovetail.changelog.encodings.interface import SchemaSource
+from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES, largest_message
+from dovetail.changelog.errors import InternalError, RecordRejected
+from dovetail.changelog.formats import json_text
+from dovetail.changelog.hashing import row_hashes
+from dovetail.changelog.lookup import Lookup
+from dovetail.changelog.rows import numpy_column
+from dovetail.changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
+from dovetail.enrichment.lookup_join.flow_operator import FlowOperator
+from dovetail.enrichment.lookup_join.stage_operator import RowsRejected
+from dovetail.enrichment.memo.memo import LeftRows, Memo
+from dovetail.enrichment.memo.memo_store import Update
+from dovetail.enrichment.memo.net_changes import Emitted
+from dovetail.joins.dataflow import failed_calls
+from dovetail.joins.dataflow.graph import Sink
+from dovetail.joins.dataflow.lookup import Access, LookupFlow
+from dovetail.joins.dataflow.ports import Ingest
 
 ROWS_IN = "rows_in"
 ROWS_OUT = "rows_out"

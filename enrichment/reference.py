@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from changelog.schema import Kind
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.reference.rows import Record, Row
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.reference.rows import Record, Row
 
 
 @dataclass

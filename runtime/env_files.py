@@ -8,7 +8,7 @@ import pwd
 import stat
 from pathlib import Path
 
-from changelog.errors import StackError
+from dovetail.changelog.errors import StackError
 
 _ROOT = 0
 

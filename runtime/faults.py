@@ -6,7 +6,7 @@ import errno
 
 from confluent_kafka import KafkaException
 
-from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, shortened
+from dovetail.changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, shortened
 
 _DISK = {
     errno.ENOSPC: "free some space",

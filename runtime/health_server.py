@@ -15,8 +15,8 @@ from aiohttp.typedefs import Handler, Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
-from runtime.processes.listener import address_of
-from runtime.serving.foreign_requests import foreign_host, foreign_page, host_of
+from dovetail.runtime.processes.listener import address_of
+from dovetail.runtime.serving.foreign_requests import foreign_host, foreign_page, host_of
 
 
 @dataclass(frozen=True)

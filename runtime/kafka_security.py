@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 
-from broker.address import MECHANISMS, BrokerSecurity, PasswordLogin, Tls, TokenLogin
-from changelog.errors import StackError
+from dovetail.broker.address import MECHANISMS, BrokerSecurity, PasswordLogin, Tls, TokenLogin
+from dovetail.changelog.errors import StackError
 
 _Lower = BeforeValidator(lambda text: text.lower() if isinstance(text, str) else text)
 _Upper = BeforeValidator(lambda text: text.upper() if isinstance(text, str) else text)

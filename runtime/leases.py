@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.names import topics_of_query
-from changelog.errors import UnknownName
-from runtime.clock import now_ms
-from runtime.logs.query_logs import QueryLog, QueryLogFiles
-from runtime.staleness import Staleness
-from sql.catalog import Catalog, Desired, Query
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.names import topics_of_query
+from dovetail.changelog.errors import UnknownName
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.logs.query_logs import QueryLog, QueryLogFiles
+from dovetail.runtime.staleness import Staleness
+from dovetail.sql.catalog import Catalog, Desired, Query
 
 RENEWED_EVERY_S = 5.0
 LEASE_S = 30.0

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from changelog.errors import InternalError
-from sql.catalog import Catalog, Query
-from sql.planner import Plan, plan_query
-from sql.query_settings import Value
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView, Select
+from dovetail.changelog.errors import InternalError
+from dovetail.sql.catalog import Catalog, Query
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.query_settings import Value
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView, Select
 
 FORMER: tuple[Mapping[str, Value], ...] = (
     {"time_digits": False, "subplans_once": False},

@@ -17,14 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from changelog.errors import DovetailError, ServiceUnavailable
-from runtime.clock import now_ms
-from runtime.faults import error_of
-from runtime.leases import Leases
-from runtime.logs.query_logs import QueryLog
-from runtime.troubles import Patience, Setback, Troubles
-from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engines import Engine
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.faults import error_of
+from dovetail.runtime.leases import Leases
+from dovetail.runtime.logs.query_logs import QueryLog
+from dovetail.runtime.troubles import Patience, Setback, Troubles
+from dovetail.sql.catalog import Actual, Catalog, Desired, Query
+from dovetail.sql.engines import Engine
 
 _LIVELY_S = 5.0
 

@@ -15,14 +15,14 @@ from urllib.parse import quote
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from broker.address import BrokerAddress
-from changelog.errors import StackError, UnknownName
-from changelog.suggest import suggestion
-from runtime.env_files import expect_own
-from runtime.kafka_security import AbsolutePath, KafkaSecurity
-from runtime.serving.registry_settings import RegistrySettings
-from runtime.serving.serve_settings import Names, ServeSettings
-from runtime.storage.places import checked_location
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import StackError, UnknownName
+from dovetail.changelog.suggest import suggestion
+from dovetail.runtime.env_files import expect_own
+from dovetail.runtime.kafka_security import AbsolutePath, KafkaSecurity
+from dovetail.runtime.serving.registry_settings import RegistrySettings
+from dovetail.runtime.serving.serve_settings import Names, ServeSettings
+from dovetail.runtime.storage.places import checked_location
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Seconds = Annotated[float, Field(gt=0)]

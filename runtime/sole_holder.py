@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import psutil
 
-from changelog.errors import ServiceUnavailable, StackError
-from runtime.clock import now_ms
-from runtime.staleness import Staleness
-from sql.catalog import Catalog, Leadership
+from dovetail.changelog.errors import ServiceUnavailable, StackError
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.staleness import Staleness
+from dovetail.sql.catalog import Catalog, Leadership
 
 LEASE_S = 10.0
 """After so long without a word the holder is taken to be gone."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from changelog.errors import DovetailError
-from sql.syntax.redact import redacted
+from dovetail.changelog.errors import DovetailError
+from dovetail.sql.syntax.redact import redacted
 
 
 @dataclass(frozen=True)

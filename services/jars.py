@@ -8,7 +8,7 @@ of a machine shares; ``jar_dir`` of a checkout holds copies, one folder per set:
     .dovetail/jars/spark/*.jar     beside PySpark's own jars
     .dovetail/jars/s3a/*.jar       there too, where the checkpoints are in an object store
 
-``python -m services.jars`` fetches what is missing; ``python -m services.jars s3a`` the last set as well.
+``python -m dovetail.services.jars`` fetches what is missing; with ``s3a`` after it, the last set as well.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
 
-from changelog.errors import DovetailError, StackError
-from runtime.settings import Settings, read_settings
-from runtime.storage.places import is_object_store
-from services.java import find_java
+from dovetail.changelog.errors import DovetailError, StackError
+from dovetail.runtime.settings import Settings, read_settings
+from dovetail.runtime.storage.places import is_object_store
+from dovetail.services.java import find_java
 
 JarSet = Literal["broker", "spark", "s3a"]
 LOCK_FILE = Path(__file__).with_name("jars.lock")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from changelog.errors import StackError
+from dovetail.changelog.errors import StackError
 
 OLDEST_MAJOR = 17
 _INSTALL = f"install Java {OLDEST_MAJOR} or newer (a headless one is enough) and put it on the PATH, or set JAVA_HOME"

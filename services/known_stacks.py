@@ -20,12 +20,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from changelog.errors import StackError
-from runtime.environment.told_files import tell_files
-from runtime.environment.unknown_variables import warn_of_unknown
-from runtime.settings import ENV_FILES, Settings, read_settings
-from services.stack.files import StackFiles
-from services.stack.state import read_state
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.environment.told_files import tell_files
+from dovetail.runtime.environment.unknown_variables import warn_of_unknown
+from dovetail.runtime.settings import ENV_FILES, Settings, read_settings
+from dovetail.services.stack.files import StackFiles
+from dovetail.services.stack.state import read_state
 
 _NAMING = frozenset({"data_dir", "brokers", "catalog_url"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.catalog import Catalog, Worker
+from dovetail.sql.catalog import Catalog, Worker
 
 _LIVES_MS = 10_000
 """A worker that has not been seen for so long is taken to be gone. Nor is one that was seen so long from now: it wrote

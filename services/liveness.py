@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from runtime.sole_holder import LEASE_S
-from services.live_workers import live_workers
-from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engines import Engine
+from dovetail.runtime.sole_holder import LEASE_S
+from dovetail.services.live_workers import live_workers
+from dovetail.sql.catalog import Actual, Catalog, Desired, Query
+from dovetail.sql.engines import Engine
 
 DOWN = "down"
 _FURTHEST_MS = int(2 * LEASE_S * 1000)

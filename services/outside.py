@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dictionaries.outside.outside import Outside
-from runtime.settings import Settings
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.runtime.settings import Settings
 
 
 def outside_of(settings: Settings) -> Outside:

@@ -12,7 +12,12 @@ import os
 
 from pyspark.daemon import manager
 
-STAGES = ("pyspark.worker", "spark_jobs.source.kafka_source", "spark_jobs.stages.level", "spark_jobs.stages.output")
+STAGES = (
+    "pyspark.worker",
+    "dovetail.spark_jobs.source.kafka_source",
+    "dovetail.spark_jobs.stages.level",
+    "dovetail.spark_jobs.stages.output",
+)
 
 if __name__ == "__main__":
     if "DOVETAIL_FORK_SERVER" not in os.environ:

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(os.path.normpath(__file__)).parents[2]))
 
-from runtime.processes.forked import Forked, Request
+from dovetail.runtime.processes.forked import Forked, Request
 
 
 def forked(arguments: Sequence[str]) -> Forked | None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from changelog.errors import InternalError
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.lookup import LookupFlow
-from sql.compile.dataflow import dataflow
-from sql.compile.lookup_flow import lookup_flow
-from sql.engines import Engine
-from sql.plan.explain import explain
-from sql.plan.fingerprint.plan_fingerprint import fingerprint
-from sql.plan.nodes import (
+from dovetail.changelog.errors import InternalError
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.lookup import LookupFlow
+from dovetail.sql.compile.dataflow import dataflow
+from dovetail.sql.compile.lookup_flow import lookup_flow
+from dovetail.sql.engines import Engine
+from dovetail.sql.plan.explain import explain
+from dovetail.sql.plan.fingerprint.plan_fingerprint import fingerprint
+from dovetail.sql.plan.nodes import (
     Output,
     Scan,
 )
-from sql.plan.properties import runs_on, walk
+from dovetail.sql.plan.properties import runs_on, walk
 
 
 @dataclass(frozen=True)

@@ -10,42 +10,42 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
-from changelog.schema import TIME, Column, Kind, StreamSchema
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import Watermark
-from sql.bind.aggregates import is_grouped
-from sql.bind.binder import Binder
-from sql.bind.bounded.snapshot import Snapshot, snapshot_of
-from sql.bind.ending_limit import without_ending_limit
-from sql.bind.from_clause.inlined_view import inlined
-from sql.bind.named_columns import named_as
-from sql.bind.reading import reading
-from sql.bind.static import is_static
-from sql.expressions.times.digits import digits
-from sql.fragments import Fragment
-from sql.functions.growth import counted
-from sql.functions.translate import Dialect
-from sql.plan.conditions.idle_terms import comparisons_with_null, gaps_between_windows
-from sql.plan.conditions.unfit_constants import refuse_unfit_constants, unfit_constants
-from sql.plan.explain import explain
-from sql.plan.join_order import JoinOrder
-from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
-from sql.plan.properties import rules_of, walk
-from sql.plan.query_plan import QueryPlan
-from sql.plan.state.delta_choice import DeltaChoice
-from sql.plan.state.unbounded_joins import unbounded_joins
-from sql.query_settings import QuerySettings, Value, checked
-from sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planned
-from sql.rules import meeting, rewritten
-from sql.syntax.dialect import Dovetail
-from sql.syntax.faults import told_in_order
-from sql.syntax.grammar.pasted.foreign_names import with_own_names
-from sql.syntax.parse import parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Emit, Select
-from sql.system_tables import is_of_system
-from sql.watermarks import check_late_topic
+from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
+from dovetail.changelog.schema import TIME, Column, Kind, StreamSchema
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.bind.aggregates import is_grouped
+from dovetail.sql.bind.binder import Binder
+from dovetail.sql.bind.bounded.snapshot import Snapshot, snapshot_of
+from dovetail.sql.bind.ending_limit import without_ending_limit
+from dovetail.sql.bind.from_clause.inlined_view import inlined
+from dovetail.sql.bind.named_columns import named_as
+from dovetail.sql.bind.reading import reading
+from dovetail.sql.bind.static import is_static
+from dovetail.sql.expressions.times.digits import digits
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.functions.growth import counted
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.plan.conditions.idle_terms import comparisons_with_null, gaps_between_windows
+from dovetail.sql.plan.conditions.unfit_constants import refuse_unfit_constants, unfit_constants
+from dovetail.sql.plan.explain import explain
+from dovetail.sql.plan.join_order import JoinOrder
+from dovetail.sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
+from dovetail.sql.plan.properties import rules_of, walk
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.state.delta_choice import DeltaChoice
+from dovetail.sql.plan.state.unbounded_joins import unbounded_joins
+from dovetail.sql.query_settings import QuerySettings, Value, checked
+from dovetail.sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planned
+from dovetail.sql.rules import meeting, rewritten
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.faults import told_in_order
+from dovetail.sql.syntax.grammar.pasted.foreign_names import with_own_names
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Emit, Select
+from dovetail.sql.system_tables import is_of_system
+from dovetail.sql.watermarks import check_late_topic
 
 _EVERY_CHANGE = ("periodic", "on update")
 """Policies of EMIT under which the output is the changes of groups, batch by batch."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from changelog.errors import SqlError, UnknownName
-from changelog.suggest import choice, suggestion
+from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.suggest import choice, suggestion
 
 Value = str | int | float | bool | None
 DURATION = "duration"

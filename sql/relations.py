@@ -6,12 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from changelog.errors import Unsupported
-from changelog.schema import Column, StreamSchema
-from joins.dataflow.ports import Watermark
-from sql.expressions.times.digits import planned
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView, Index
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import Column, StreamSchema
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.expressions.times.digits import planned
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import (
+    CreateDictionary,
+    CreateFunction,
+    CreateIndex,
+    CreateStream,
+    CreateView,
+    Index,
+)
 
 
 class Named(Protocol):

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from changelog.encodings.identified.subjects import IDENTIFIED
-from changelog.encodings.registry import FORMATS, format_kind
-from changelog.encodings.settings import DEBEZIUM, DEBEZIUM_AVRO, DEBEZIUM_JSON, KEY_ENCODE, KEY_FORMAT, OPTION
-from changelog.errors import UnknownName, Unsupported
-from changelog.schema import WIRE_DELTA, Kind
-from changelog.suggest import nearest, suggestion
-from sql.syntax.parse import as_shown
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateStream
+from dovetail.changelog.encodings.identified.subjects import IDENTIFIED
+from dovetail.changelog.encodings.registry import FORMATS, format_kind
+from dovetail.changelog.encodings.settings import DEBEZIUM, DEBEZIUM_AVRO, DEBEZIUM_JSON, KEY_ENCODE, KEY_FORMAT, OPTION
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.schema import WIRE_DELTA, Kind
+from dovetail.changelog.suggest import nearest, suggestion
+from dovetail.sql.syntax.parse import as_shown
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateStream
 
 
 @dataclass(frozen=True)

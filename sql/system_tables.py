@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from changelog.dead_letter import LETTERS, is_letters
-from sql.syntax.types import INSTANT
+from dovetail.changelog.dead_letter import LETTERS, is_letters
+from dovetail.sql.syntax.types import INSTANT
 
 DATABASE = "system"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from changelog.errors import SqlError
-from joins.dataflow.ports import Watermark
-from sql.query_settings import QuerySettings
+from dovetail.changelog.errors import SqlError
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.query_settings import QuerySettings
 
 
 def as_set(stated: Watermark | None, settings: QuerySettings) -> Watermark | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from runtime.processes.forked import ForkServer
-from services.worker.supervisor.child_process import fork_server
+from dovetail.runtime.processes.forked import ForkServer
+from dovetail.services.worker.supervisor.child_process import fork_server
 
 
 @cache

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from broker.address import BrokerAddress
-from broker.names import MARKS_TOPIC
-from broker.topic_shapes import TopicAdmin, TopicShape
-from runtime.settings import read_settings
-from services.jars import jar_paths
-from services.stack import Stack, temporary_stack
-from spark_jobs.runner.spark_session import start_session
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.names import MARKS_TOPIC
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import jar_paths
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.spark_jobs.runner.spark_session import start_session
 from tests.left_behind import end_with_this_process
 from tests.long_files import rank
 from tests.paths import GOLDEN

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
-from runtime.settings import Settings
-from services.jars import locked_jars
+from dovetail.runtime.settings import Settings
+from dovetail.services.jars import locked_jars
 from tests.paths import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from runtime.settings import Settings
-from runtime.storage.spark_conf import read_conf
-from spark_jobs.runner.spark_security import SECURITY, expect_authenticated
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.spark_conf import read_conf
+from dovetail.spark_jobs.runner.spark_security import SECURITY, expect_authenticated
 from tests.paths import ROOT
 from tests.test_compose import DOCKERFILE, SERVICES
 

@@ -22,8 +22,8 @@ _WITHIN_S = 60.0
 _STARTED = """
 import os, subprocess, sys, time
 from pathlib import Path
-from services.stack import Stack, temporary_stack
-from services.stack.temporary import temporary_settings
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.services.stack.temporary import temporary_settings
 
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 FORGOTTEN = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {DEAF!r}], start_new_session=True)"

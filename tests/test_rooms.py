@@ -54,12 +54,28 @@ def sources(name: str) -> list[Path]:
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """The top-level names that a module imports."""
+    """The rooms and libraries that a module imports from. ``dovetail`` is the room of the Python API."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
+            yield from (_origin(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
-            yield node.module.split(".")[0]
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "dovetail" else [node.module]
+            )
+            yield from map(_origin, names)
+
+
+def _origin(module: str) -> str:
+    package, _, rest = module.partition(".")
+    room = rest.partition(".")[0]
+    return room if package == "dovetail" and room in ROOMS else package
+
+
+def beside_the_package(tree: ast.AST) -> list[str]:
+    """The rooms that a module imports under names of their own, which are there in a checkout alone."""
+    plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    inner = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0]
+    return [name for name in (*plain, *inner) if name.partition(".")[0] in ROOMS.keys() - {"dovetail"}]
 
 
 def refused(name: str, imported: str) -> bool:
@@ -71,6 +87,16 @@ def refused(name: str, imported: str) -> bool:
     if imported in sys.stdlib_module_names:
         return rules.pure and imported in IMPURE_MODULES
     return rules.libraries is not None and imported not in rules.libraries
+
+
+@pytest.mark.parametrize("name", [*PRESENT, "tests", "benchmarks"])
+def test_rooms_are_imported_from_the_package(name: str) -> None:
+    assert [str(path) for path in sources(name) if beside_the_package(ast.parse(path.read_text()))] == []
+
+
+def test_an_import_beside_the_package_is_seen() -> None:
+    code = "import sql, runtime.settings\nfrom services.jars import LOCK_FILE\nfrom dovetail.sql import plan"
+    assert beside_the_package(ast.parse(code)) == ["sql", "runtime.settings", "services.jars"]
 
 
 @pytest.mark.parametrize("name", PRESENT)
@@ -106,9 +132,9 @@ def test_the_folders_with_code_are_the_rooms() -> None:
     [
         ("changelog", "import time", ["time"]),
         ("joins", "def f():\n    from pyspark.sql import Row", ["pyspark"]),
-        ("sql", "from spark_jobs.runner.spark_session import open_session", ["spark_jobs"]),
-        ("spark_jobs", "import time, sql.plan.nodes", []),
-        ("services", "from spark_jobs.runner.query import RunningQuery", ["spark_jobs"]),
+        ("sql", "from dovetail.spark_jobs.runner.spark_session import open_session", ["spark_jobs"]),
+        ("spark_jobs", "import time, dovetail.sql.plan.nodes", []),
+        ("services", "from dovetail.spark_jobs.runner.query import RunningQuery", ["spark_jobs"]),
     ],
 )
 def test_the_rules_see_what_they_forbid(name: str, source: str, expected: list[str]) -> None:

@@ -17,7 +17,8 @@ MOST_FILES = 15
 
 
 def module_of(path: Path) -> str:
-    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(parts if parts[0] == "dovetail" else ("dovetail", *parts))
     return name.removesuffix(".__init__")
 
 

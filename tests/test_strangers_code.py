@@ -46,6 +46,7 @@ MAY_READ = {
     ("runtime/processes/fork_server.py", "importlib.import_module"): "names that its owner gives in the code",
     ("runtime/processes/fork_server.py", "runpy.run_module"): "asked over a socket that its user alone may write to",
     ("spark_jobs/daemon.py", "importlib.import_module"): "a list that stands beside it",
+    ("dovetail/__init__.py", "importlib.import_module"): "the same",
 }
 MAY_REPLACE = {("spark_jobs/forward.py", "os.execv"): "with the arguments that Spark gave to this process"}
 NO_PYTHON = {

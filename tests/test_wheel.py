@@ -6,14 +6,15 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from services.stack.state import read_state
+from dovetail.services.stack.state import read_state
 from tests.docs.pages import Page
 from tests.paths import ROOT
+from tests.test_rooms import ROOMS
 
 
 @pytest.fixture(scope="module")
@@ -26,31 +27,33 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def decoys(folder: Path) -> None:
+    """A folder with a module for each of our rooms, none of which may be imported."""
+    folder.mkdir()
+    for room in ROOMS.keys() - {"dovetail"}:
+        (folder / f"{room}.py").write_text(f"raise AssertionError('the {room} of a stranger')")
+
+
 def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None) -> str:
     done = subprocess.run(command, cwd=cwd, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def packaged(names: Sequence[str]) -> set[str]:
-    return {name for name in names if "/" in name and ".dist-info/" not in name}
-
-
 @pytest.mark.services
-def test_it_holds_every_file_of_the_packages(wheel: Path) -> None:
-    inside = packaged(zipfile.ZipFile(wheel).namelist())
-    rooms = {name.split("/")[0] for name in inside}
-    tracked = packaged(run("git", "ls-files", cwd=ROOT).splitlines())
-    assert inside == {name for name in tracked if name.split("/")[0] in rooms}
-    assert "dovetail" in rooms
+def test_it_holds_every_file_of_the_package_and_no_other_name(wheel: Path) -> None:
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    tracked = run("git", "ls-files", "--", *ROOMS, cwd=ROOT).splitlines()
+    expected = {name if name.startswith("dovetail/") else f"dovetail/{name}" for name in tracked}
+    assert inside == expected - {f"dovetail/{room}" for room in ROOMS}
     assert "dovetail/py.typed" in inside  # without it no type checker of a user believes its types
 
 
 @pytest.mark.services
 def test_its_stack_is_found_from_another_folder_and_the_first_lines_of_python_run(wheel: Path, tmp_path: Path) -> None:
-    """Started in an empty folder, with the libraries of this environment and no file of this checkout."""
-    installed, folder = tmp_path / "installed", tmp_path / "empty"
-    folder.mkdir()
+    """Started in a folder whose own modules have the names of our rooms, with no file of this checkout."""
+    installed, folder = tmp_path / "installed", tmp_path / "decoys"
+    decoys(folder)
     run(
         sys.executable,
         "-m",
@@ -69,11 +72,12 @@ def test_its_stack_is_found_from_another_folder_and_the_first_lines_of_python_ru
         "PYTHONPATH": str(installed),
     }
     dovetail = str(installed / "bin" / "dovetail")
-    place = "import services; print(services.__file__)"
+    place = "import dovetail.services; print(dovetail.services.__file__)"
     assert run(sys.executable, "-c", place, cwd=folder, environment=environment).startswith(str(installed))
     [lines] = [block for block in Page.of("docs/python.md").blocks("python") if "connect()" in block]
     elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    decoys(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
     try:
         run(
             sys.executable,
@@ -92,6 +96,6 @@ def test_its_stack_is_found_from_another_folder_and_the_first_lines_of_python_ru
     finally:
         run(sys.executable, dovetail, "down", cwd=elsewhere, environment=environment)
     assert "prices" in streams
-    assert list(elsewhere.iterdir()) == []
+    assert sorted(elsewhere.rglob("*")) == before
     assert read_state(folder / ".dovetail" / "stack.json") is None
     assert printed == Page.of("docs/python.md").blocks("text")[0]

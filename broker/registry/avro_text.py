@@ -8,7 +8,7 @@ import fastavro
 import orjson
 from fastavro.schema import SchemaParseException, UnknownType
 
-from broker.registry.registered import SchemaNonsense, WholeSchema
+from dovetail.broker.registry.registered import SchemaNonsense, WholeSchema
 
 
 def canonical(text: str) -> str:

@@ -18,11 +18,11 @@ from urllib.parse import quote
 
 import httpx
 
-from broker.address import BrokerAddress, RegistryAddress
-from broker.registry.protobuf_text import compiled
-from broker.registry.registered import SchemaType
-from changelog.encodings.interface import SchemaDefinition
-from changelog.errors import ServiceUnavailable, SourceRefused
+from dovetail.broker.address import BrokerAddress, RegistryAddress
+from dovetail.broker.registry.protobuf_text import compiled
+from dovetail.broker.registry.registered import SchemaType
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.errors import ServiceUnavailable, SourceRefused
 
 _NOT_FOUND = 404
 _MEDIA = "application/vnd.schemaregistry.v1+json"

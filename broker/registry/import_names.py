@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from broker.registry.protoc import ROOT_FILE
-from broker.registry.registered import SchemaNonsense
+from dovetail.broker.registry.protoc import ROOT_FILE
+from dovetail.broker.registry.registered import SchemaNonsense
 
 _PATH = re.compile(r"[A-Za-z0-9_./-]+\.proto")
 _LONGEST = 255

@@ -8,10 +8,10 @@ import binascii
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError
 
-from broker.registry.import_names import expect_import_name
-from broker.registry.protoc import compiled_files
-from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
-from changelog.encodings.interface import SchemaDefinition
+from dovetail.broker.registry.import_names import expect_import_name
+from dovetail.broker.registry.protoc import compiled_files
+from dovetail.broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
+from dovetail.changelog.encodings.interface import SchemaDefinition
 
 
 def descriptors(whole: WholeSchema) -> FileDescriptorSet:

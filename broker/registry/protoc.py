@@ -16,7 +16,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from broker.registry.registered import SchemaNonsense
+from dovetail.broker.registry.registered import SchemaNonsense
 
 ROOT_FILE = "__schema.proto"
 """What a schema is called among the files that it imports."""
@@ -48,7 +48,7 @@ def _run(folder: Path) -> None:
     own.mkdir()
     with said.open("wb") as output:
         # By its text: where the code of Dovetail is a zip, its modules have no path.
-        child = (files("broker.registry") / "protoc_child.py").read_text()
+        child = (files("dovetail.broker.registry") / "protoc_child.py").read_text()
         try:
             done = subprocess.run(
                 [sys.executable, "-I", "-c", child, *_asked(folder)],

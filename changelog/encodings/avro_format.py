@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from changelog.encodings.avro.columns import written_columns
-from changelog.encodings.avro.reader import AvroPayloads
-from changelog.encodings.avro.writer import records
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.reader import IdentifiedReader
-from changelog.encodings.identified.subjects import WriterByNewest, no_member
-from changelog.encodings.interface import (
+from dovetail.changelog.encodings.avro.columns import written_columns
+from dovetail.changelog.encodings.avro.reader import AvroPayloads
+from dovetail.changelog.encodings.avro.writer import records
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.reader import IdentifiedReader
+from dovetail.changelog.encodings.identified.subjects import WriterByNewest, no_member
+from dovetail.changelog.encodings.interface import (
     MemberReader,
     MemberWriter,
     Reads,

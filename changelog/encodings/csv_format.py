@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
-from changelog.encodings.text_cells import cell_reader, column_of_cells
-from changelog.errors import RecordRejected
-from changelog.formats import json_text
-from changelog.formats.json_batch import Declined, decline_where
-from changelog.formats.json_types import Mismatch
-from changelog.formats.members import Member
-from changelog.schema import WIRE_DELTA, Kind, RecordFormat, StreamSchema
+from dovetail.changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
+from dovetail.changelog.encodings.text_cells import cell_reader, column_of_cells
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats import json_text
+from dovetail.changelog.formats.json_batch import Declined, decline_where
+from dovetail.changelog.formats.json_types import Mismatch
+from dovetail.changelog.formats.members import Member
+from dovetail.changelog.schema import WIRE_DELTA, Kind, RecordFormat, StreamSchema
 
 _NULL = "\\N"
 _MARK = b"\xef\xbb\xbf"

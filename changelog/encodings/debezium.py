@@ -20,14 +20,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.encodings import registry
-from changelog.encodings.identified.subjects import IDENTIFIED
-from changelog.encodings.interface import Reads
-from changelog.errors import RecordRejected
-from changelog.formats.json_batch import Declined, Positions, decline_where
-from changelog.formats.json_types import described
-from changelog.formats.members import Member
-from changelog.schema import WIRE_DELTA, Kind
+from dovetail.changelog.encodings import registry
+from dovetail.changelog.encodings.identified.subjects import IDENTIFIED
+from dovetail.changelog.encodings.interface import Reads
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats.json_batch import Declined, Positions, decline_where
+from dovetail.changelog.formats.json_types import described
+from dovetail.changelog.formats.members import Member
+from dovetail.changelog.schema import WIRE_DELTA, Kind
 
 PAYLOAD = "payload"
 _CAME, _CHANGED, _GONE = ("c", "r"), "u", "d"

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from changelog.formats.members import Member
-from changelog.schema import RecordFormat, StreamSchema
+from dovetail.changelog.formats.members import Member
+from dovetail.changelog.schema import RecordFormat, StreamSchema
 
 
 class MemberReader(Protocol):

@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
-from changelog.formats import json_text
-from changelog.formats.json_batch import BatchReader, mentioning
-from changelog.formats.json_record import RecordReader
-from changelog.keys import as_object, as_objects
+from dovetail.changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
+from dovetail.changelog.formats import json_text
+from dovetail.changelog.formats.json_batch import BatchReader, mentioning
+from dovetail.changelog.formats.json_record import RecordReader
+from dovetail.changelog.keys import as_object, as_objects
 
 
 class _Objects:

@@ -8,21 +8,21 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from changelog.encodings import json_format
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.reader import IdentifiedReader, PayloadReader, SchemaMisfit
-from changelog.encodings.identified.subjects import WriterByNewest, no_member
-from changelog.encodings.interface import (
+from dovetail.changelog.encodings import json_format
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.reader import IdentifiedReader, PayloadReader, SchemaMisfit
+from dovetail.changelog.encodings.identified.subjects import WriterByNewest, no_member
+from dovetail.changelog.encodings.interface import (
     MemberReader,
     MemberWriter,
     Reads,
     SchemaDefinition,
     Writes,
 )
-from changelog.encodings.json_schema.own_schema import member
-from changelog.encodings.json_schema.schema import ObjectSchema
-from changelog.errors import SqlError
-from changelog.formats import json_text
+from dovetail.changelog.encodings.json_schema.own_schema import member
+from dovetail.changelog.encodings.json_schema.schema import ObjectSchema
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.formats import json_text
 
 
 class _Objects:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from changelog.encodings.avro.language import AvroLanguage
-from changelog.encodings.identified.language import SchemaLanguage
-from changelog.encodings.json_schema.language import JsonSchemaLanguage
-from changelog.encodings.protobuf.language import ProtobufLanguage
+from dovetail.changelog.encodings.avro.language import AvroLanguage
+from dovetail.changelog.encodings.identified.language import SchemaLanguage
+from dovetail.changelog.encodings.json_schema.language import JsonSchemaLanguage
+from dovetail.changelog.encodings.protobuf.language import ProtobufLanguage
 
 LANGUAGES: Mapping[str, SchemaLanguage] = {
     "avro": AvroLanguage(),

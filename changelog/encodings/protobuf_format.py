@@ -6,20 +6,20 @@ from functools import partial
 
 import pyarrow as pa
 
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
-from changelog.encodings.identified.subjects import MESSAGE_OPTION, WriterByNewest, no_member
-from changelog.encodings.interface import (
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
+from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION, WriterByNewest, no_member
+from dovetail.changelog.encodings.interface import (
     MemberReader,
     MemberWriter,
     Reads,
     SchemaDefinition,
     Writes,
 )
-from changelog.encodings.protobuf.reader import ProtobufPayloads, path_bytes
-from changelog.encodings.protobuf.schema import MessageFile
-from changelog.encodings.protobuf.writer import joined, member
-from changelog.errors import SqlError
+from dovetail.changelog.encodings.protobuf.reader import ProtobufPayloads, path_bytes
+from dovetail.changelog.encodings.protobuf.schema import MessageFile
+from dovetail.changelog.encodings.protobuf.writer import joined, member
+from dovetail.changelog.errors import SqlError
 
 
 class _Messages:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
-from changelog.encodings.text_cells import cell_reader, column_of_cells
-from changelog.errors import InternalError, RecordRejected
-from changelog.formats.json_batch import Declined
-from changelog.formats.json_types import Mismatch
+from dovetail.changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
+from dovetail.changelog.encodings.text_cells import cell_reader, column_of_cells
+from dovetail.changelog.errors import InternalError, RecordRejected
+from dovetail.changelog.formats.json_batch import Declined
+from dovetail.changelog.formats.json_types import Mismatch
 
 
 class _Reader:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from changelog.encodings.identified.subjects import MESSAGE_OPTION, REGISTRY_OPTION
-from changelog.encodings.interface import FormatKind, FormatOption, MemberReader, MemberWriter, Reads, Writes
-from changelog.errors import InternalError
-from changelog.schema import StreamSchema
+from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION, REGISTRY_OPTION
+from dovetail.changelog.encodings.interface import FormatKind, FormatOption, MemberReader, MemberWriter, Reads, Writes
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import StreamSchema
 
 JSON_FORMAT = FormatKind("json", data_format=("jsoneachrow", "json"), encode=("json",))
 CSV_FORMAT = FormatKind(
@@ -81,7 +81,7 @@ def headers(stream: StreamSchema) -> frozenset[bytes]:
     """The values of a stream that say what others hold, and are no records."""
     if stream.value.kind != CSV_FORMAT.name:
         return frozenset()
-    from changelog.encodings import csv_format
+    from dovetail.changelog.encodings import csv_format
 
     return csv_format.headers(stream)
 
@@ -89,25 +89,25 @@ def headers(stream: StreamSchema) -> frozenset[bytes]:
 def _code(name: str) -> _Code:
     kind = format_kind(name)
     if kind is JSON_FORMAT:
-        from changelog.encodings import json_format
+        from dovetail.changelog.encodings import json_format
 
         return json_format
     if kind is CSV_FORMAT:
-        from changelog.encodings import csv_format
+        from dovetail.changelog.encodings import csv_format
 
         return csv_format
     if kind is RAW_FORMAT:
-        from changelog.encodings import raw_format
+        from dovetail.changelog.encodings import raw_format
 
         return raw_format
     if kind is AVRO_FORMAT:
-        from changelog.encodings import avro_format
+        from dovetail.changelog.encodings import avro_format
 
         return avro_format
     if kind is JSON_SCHEMA_FORMAT:
-        from changelog.encodings import json_schema_format
+        from dovetail.changelog.encodings import json_schema_format
 
         return json_schema_format
-    from changelog.encodings import protobuf_format
+    from dovetail.changelog.encodings import protobuf_format
 
     return protobuf_format

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from changelog.encodings.identified.subjects import REGISTRY_OPTION
-from changelog.encodings.interface import FormatKind
-from changelog.encodings.registry import AVRO_FORMAT, FORMATS, JSON_FORMAT, JSON_SCHEMA_FORMAT
-from changelog.schema import JSON, RecordFormat
+from dovetail.changelog.encodings.identified.subjects import REGISTRY_OPTION
+from dovetail.changelog.encodings.interface import FormatKind
+from dovetail.changelog.encodings.registry import AVRO_FORMAT, FORMATS, JSON_FORMAT, JSON_SCHEMA_FORMAT
+from dovetail.changelog.schema import JSON, RecordFormat
 
 FORMAT = "format"
 DATA_FORMAT = "data_format"

@@ -20,10 +20,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.formats import decimal_text
-from changelog.formats.json_batch import BatchReader, Declined, decline_where, typed
-from changelog.formats.json_types import Mismatch, converter, type_name
-from changelog.formats.members import Member
+from dovetail.changelog.formats import decimal_text
+from dovetail.changelog.formats.json_batch import BatchReader, Declined, decline_where, typed
+from dovetail.changelog.formats.json_types import Mismatch, converter, type_name
+from dovetail.changelog.formats.members import Member
 
 _INTEGER = r"[+-]?[0-9]{1,30}"
 _NUMBER = r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.formats.json_types import Mismatch, converter
+from dovetail.changelog.formats.json_types import Mismatch, converter
 
 _PLAIN = r"^[-+]?[0-9]{0,38}(\.[0-9]{0,38})?$"
 

@@ -27,8 +27,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from changelog.formats import time_text
-from changelog.formats.members import Member
+from dovetail.changelog.formats import time_text
+from dovetail.changelog.formats.members import Member
 
 _NOT_JSON = rb"[:,\[]\s*-?(?:NaN|Inf)"
 _ESCAPED_NAME = rb'\\[^"]*"\s*:'

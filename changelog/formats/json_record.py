@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 
-from changelog.errors import RecordRejected
-from changelog.formats.decimal_text import holds_decimal
-from changelog.formats.json_types import Mismatch, converter, described
-from changelog.formats.members import Member
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats.decimal_text import holds_decimal
+from dovetail.changelog.formats.json_types import Mismatch, converter, described
+from dovetail.changelog.formats.members import Member
 
 
 class RecordReader:

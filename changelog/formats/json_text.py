@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
-from changelog.formats.panics import panics_told
+from dovetail.changelog.formats.panics import panics_told
 
 if TYPE_CHECKING:
     import polars as pl

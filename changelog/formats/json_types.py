@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.formats import time_text
+from dovetail.changelog.formats import time_text
 
 Convert = Callable[[Any], Any]
 """From a parsed JSON value, not null, to what ``pa.array`` takes for the type. Raises Mismatch."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.errors import SqlError
-from changelog.formats.json_types import Mismatch, converter, type_name
-from changelog.schema import Column
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.formats.json_types import Mismatch, converter, type_name
+from dovetail.changelog.schema import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from changelog.errors import InternalError
+from dovetail.changelog.errors import InternalError
 
 
 @contextmanager

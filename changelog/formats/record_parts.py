@@ -18,8 +18,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.errors import Unsupported
-from changelog.schema import Included, RecordPart, StreamSchema
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import Included, RecordPart, StreamSchema
 
 HEADERS_TYPE = pa.map_(pa.string(), pa.binary())
 """As records have them: names may repeat."""

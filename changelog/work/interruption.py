@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from threading import Lock
 
-from changelog.errors import Interrupted
+from dovetail.changelog.errors import Interrupted
 
 
 class Interruption:

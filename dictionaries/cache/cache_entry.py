@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from changelog.lookup import Key, Rows
+from dovetail.changelog.lookup import Key, Rows
 
 
 class CacheEntry(NamedTuple):

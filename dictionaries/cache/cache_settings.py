@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from changelog.errors import SqlError
-from changelog.suggest import choice
-from dictionaries.definition.definition import Definition, Parameter
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.suggest import choice
+from dovetail.dictionaries.definition.definition import Definition, Parameter
 
 
 class OnError(StrEnum):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 
-from changelog.lookup import Key
-from dictionaries.cache.key_text import key_text
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.key_text import key_text
 
 _REMEMBERED = 1000
 

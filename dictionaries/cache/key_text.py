@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from changelog.lookup import Key
+from dovetail.changelog.lookup import Key
 
 
 def part_text(value: Any) -> str:

@@ -7,8 +7,8 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any
 
-from changelog.lookup import Key, Lookup, Rows
-from dictionaries.definition.definition import Definition
+from dovetail.changelog.lookup import Key, Lookup, Rows
+from dovetail.dictionaries.definition.definition import Definition
 
 
 class Status(StrEnum):

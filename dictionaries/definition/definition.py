@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from changelog.schema import Column
-from dictionaries.definition.options import Parameter, Parameters
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.definition.options import Parameter, Parameters
 
 __all__ = ["Definition", "LayoutSpec", "Parameter", "Parameters", "SourceSpec"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dictionaries.definition.options import Option
-from dictionaries.definition.tls import OPTIONS
+from dovetail.dictionaries.definition.options import Option
+from dovetail.dictionaries.definition.tls import OPTIONS
 
 _SECRET = (Option("password"), Option("password_env"), Option("password_file"))
 """``PASSWORD 'x'``, ``PASSWORD ENV 'NAME'`` and ``PASSWORD FILE 'path'``; the parser names the last two so."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.suggest import choice, suggestion
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.suggest import choice, suggestion
 
 Parameter = str | int | float | bool
 Parameters = Mapping[str, Parameter]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 
-from changelog.errors import SourceRefused, SqlError
-from dictionaries.definition.options import Parameters
-from dictionaries.outside.outside import Outside
+from dovetail.changelog.errors import SourceRefused, SqlError
+from dovetail.dictionaries.definition.options import Parameters
+from dovetail.dictionaries.outside.outside import Outside
 
 FORMS = ("password", "password_env", "password_file")
 _VARIABLE = re.compile(r"DOVETAIL_SECRET_\w+", re.ASCII)

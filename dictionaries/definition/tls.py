@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from changelog.errors import SourceRefused, SqlError
-from dictionaries.definition.options import Option, Parameters
-from dictionaries.outside.outside import Outside
+from dovetail.changelog.errors import SourceRefused, SqlError
+from dovetail.dictionaries.definition.options import Option, Parameters
+from dovetail.dictionaries.outside.outside import Outside
 
 FILES = ("ssl_ca", "ssl_cert", "ssl_key")
 OPTIONS = (Option("secure", bool, False), *(Option(name) for name in FILES))

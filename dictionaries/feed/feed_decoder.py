@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from changelog.errors import RecordRejected
-from changelog.formats.decimal_text import holds_decimal
-from changelog.lookup import Key, Row, Rows
-from changelog.schema import WIRE_DELTA
-from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed_definition import Feed, FeedFormat
-from dictionaries.feed.feed_keys import FeedKey, FeedKeyReader, JsonReader, as_members, unwrapped
-from dictionaries.feed.feed_values import feed_value_reader
-from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.sources.source_rows import SourceRowReader
-from dictionaries.sources.source_values import Read, UnfitValue
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats.decimal_text import holds_decimal
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.feed.feed_definition import Feed, FeedFormat
+from dovetail.dictionaries.feed.feed_keys import FeedKey, FeedKeyReader, JsonReader, as_members, unwrapped
+from dovetail.dictionaries.feed.feed_values import feed_value_reader
+from dovetail.dictionaries.feed.source_changes import Change, SourceChanges
+from dovetail.dictionaries.sources.source_rows import SourceRowReader
+from dovetail.dictionaries.sources.source_values import Read, UnfitValue
 
 
 class FeedDecoder:

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.suggest import suggestion
-from dictionaries.definition.definition import Definition
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.suggest import suggestion
+from dovetail.dictionaries.definition.definition import Definition
 
 _CACHES = ("cache", "hybrid_hash_cache")
 

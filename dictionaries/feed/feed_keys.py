@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow as pa
 
-from changelog.errors import RecordRejected
-from changelog.keys import as_object
-from changelog.lookup import Key
-from dictionaries.definition.definition import Definition
-from dictionaries.sources.source_values import Read, UnfitValue
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.keys import as_object
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.sources.source_values import Read, UnfitValue
 
 _SHOWN = 80
 

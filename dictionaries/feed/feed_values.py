@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.formats.json_types import Mismatch, converter
-from dictionaries.sources.source_values import Read, UnfitValue, value_reader
+from dovetail.changelog.formats.json_types import Mismatch, converter
+from dovetail.dictionaries.sources.source_values import Read, UnfitValue, value_reader
 
 _LEFT_OUT = "__debezium_unavailable_value"
 """Stands in Debezium's records for a long value that did not change."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from changelog.lookup import Key, Rows
+from dovetail.changelog.lookup import Key, Rows
 
 
 class Change(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dictionaries.layouts.hybrid import Hybrid
+from dovetail.dictionaries.layouts.hybrid import Hybrid
 
 
 class Cache(Hybrid):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changelog.lookup import Key, Rows
-from dictionaries.cache.cache_settings import read_settings
-from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
-from dictionaries.cache.filling.on_error import OnErrorLayer
-from dictionaries.cache.flights.flight import Flight
-from dictionaries.cache.layout_statistics import Statistics
-from dictionaries.contracts import Source
-from dictionaries.definition.definition import Definition
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.dictionaries.cache.cache_settings import read_settings
+from dovetail.dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
+from dovetail.dictionaries.cache.filling.on_error import OnErrorLayer
+from dovetail.dictionaries.cache.flights.flight import Flight
+from dovetail.dictionaries.cache.layout_statistics import Statistics
+from dovetail.dictionaries.contracts import Source
+from dovetail.dictionaries.definition.definition import Definition
 
 
 class Direct:

@@ -9,38 +9,38 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Key, Lookup, Rows
-from dictionaries.cache.cache_entry import misses_of
-from dictionaries.cache.cache_settings import CacheSettings, read_settings
-from dictionaries.cache.cold.cold_tier import ColdTier
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.invalidation_listener import Listener
-from dictionaries.cache.cold.invalidation_messages import InvalidationMessage
-from dictionaries.cache.cold.local_entries import LocalEntries
-from dictionaries.cache.cold.redis_client import open_redis
-from dictionaries.cache.cold.redis_space import RedisSpace
-from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
-from dictionaries.cache.filling.entry_writer import EntryWriter
-from dictionaries.cache.filling.feed_intake import FeedIntake
-from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
-from dictionaries.cache.filling.key_lock_layers import ClaimedKeys, KeyLockLayer, RenewalLayer
-from dictionaries.cache.filling.on_error import OnErrorLayer
-from dictionaries.cache.filling.renewal import BackgroundRenewal, Renewal
-from dictionaries.cache.filling.stale_layers import KeptLayer, StaleLayer
-from dictionaries.cache.flights.flight import stacked
-from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
-from dictionaries.cache.flights.flights import Flights
-from dictionaries.cache.hot.guarded_hot import GuardedHot
-from dictionaries.cache.hot.hot_layers import HotLayer, SecondLookLayer
-from dictionaries.cache.hot.hot_tier import HotTier
-from dictionaries.cache.invalidation import Invalidation, SeenRefreshes
-from dictionaries.cache.layout_statistics import MeteredLookup, Statistics
-from dictionaries.contracts import Source
-from dictionaries.definition.definition import Definition
-from dictionaries.feed.source_changes import SourceChanges
-from dictionaries.supervised_thread import SupervisedThread
-from dictionaries.wall_clock import wall_clock_ms
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Key, Lookup, Rows
+from dovetail.dictionaries.cache.cache_entry import misses_of
+from dovetail.dictionaries.cache.cache_settings import CacheSettings, read_settings
+from dovetail.dictionaries.cache.cold.cold_tier import ColdTier
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.cold.invalidation_listener import Listener
+from dovetail.dictionaries.cache.cold.invalidation_messages import InvalidationMessage
+from dovetail.dictionaries.cache.cold.local_entries import LocalEntries
+from dovetail.dictionaries.cache.cold.redis_client import open_redis
+from dovetail.dictionaries.cache.cold.redis_space import RedisSpace
+from dovetail.dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
+from dovetail.dictionaries.cache.filling.entry_writer import EntryWriter
+from dovetail.dictionaries.cache.filling.feed_intake import FeedIntake
+from dovetail.dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
+from dovetail.dictionaries.cache.filling.key_lock_layers import ClaimedKeys, KeyLockLayer, RenewalLayer
+from dovetail.dictionaries.cache.filling.on_error import OnErrorLayer
+from dovetail.dictionaries.cache.filling.renewal import BackgroundRenewal, Renewal
+from dovetail.dictionaries.cache.filling.stale_layers import KeptLayer, StaleLayer
+from dovetail.dictionaries.cache.flights.flight import stacked
+from dovetail.dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
+from dovetail.dictionaries.cache.flights.flights import Flights
+from dovetail.dictionaries.cache.hot.guarded_hot import GuardedHot
+from dovetail.dictionaries.cache.hot.hot_layers import HotLayer, SecondLookLayer
+from dovetail.dictionaries.cache.hot.hot_tier import HotTier
+from dovetail.dictionaries.cache.invalidation import Invalidation, SeenRefreshes
+from dovetail.dictionaries.cache.layout_statistics import MeteredLookup, Statistics
+from dovetail.dictionaries.contracts import Source
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.feed.source_changes import SourceChanges
+from dovetail.dictionaries.supervised_thread import SupervisedThread
+from dovetail.dictionaries.wall_clock import wall_clock_ms
 
 _FIRST_SUBSCRIPTION_S = 0.5
 

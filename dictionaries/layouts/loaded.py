@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
-from changelog.errors import DovetailError, SourceRefused
-from changelog.lookup import Key, LookupRejected, Row, Rows
-from dictionaries.cache.cache_settings import OnError, read_settings
-from dictionaries.cache.filling.fetcher import even_parts
-from dictionaries.cache.invalidation import SeenRefreshes
-from dictionaries.cache.key_text import key_text
-from dictionaries.cache.layout_statistics import Statistics, Status
-from dictionaries.contracts import KEYS_PER_STATEMENT, Source
-from dictionaries.definition.definition import Definition
-from dictionaries.feed.source_changes import SourceChanges
-from dictionaries.layouts.reloader import Reloader
-from dictionaries.wall_clock import wall_clock_ms
+from dovetail.changelog.errors import DovetailError, SourceRefused
+from dovetail.changelog.lookup import Key, LookupRejected, Row, Rows
+from dovetail.dictionaries.cache.cache_settings import OnError, read_settings
+from dovetail.dictionaries.cache.filling.fetcher import even_parts
+from dovetail.dictionaries.cache.invalidation import SeenRefreshes
+from dovetail.dictionaries.cache.key_text import key_text
+from dovetail.dictionaries.cache.layout_statistics import Statistics, Status
+from dovetail.dictionaries.contracts import KEYS_PER_STATEMENT, Source
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.feed.source_changes import SourceChanges
+from dovetail.dictionaries.layouts.reloader import Reloader
+from dovetail.dictionaries.wall_clock import wall_clock_ms
 
 _SAMPLED_ROWS = 1_000
 

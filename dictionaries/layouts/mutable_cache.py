@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changelog.lookup import Key, Row, Rows
-from dictionaries.cache.cache_entry import misses_of
-from dictionaries.cache.cache_settings import read_settings
-from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
-from dictionaries.cache.filling.on_error import OnErrorLayer
-from dictionaries.cache.filling.stream_fill import StreamFill, StreamFillLayer
-from dictionaries.cache.flights.flight import Layer, stacked
-from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
-from dictionaries.cache.flights.flights import Flights
-from dictionaries.cache.hot.guarded_hot import GuardedHot
-from dictionaries.cache.hot.hot_layers import AbsenceLayer
-from dictionaries.cache.hot.hot_tier import HotTier
-from dictionaries.cache.invalidation import Invalidation, SeenRefreshes
-from dictionaries.cache.key_text import key_text
-from dictionaries.cache.layout_statistics import Statistics
-from dictionaries.contracts import Source
-from dictionaries.definition.definition import Definition
-from dictionaries.resources import WritableRows
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.cache.cache_entry import misses_of
+from dovetail.dictionaries.cache.cache_settings import read_settings
+from dovetail.dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
+from dovetail.dictionaries.cache.filling.on_error import OnErrorLayer
+from dovetail.dictionaries.cache.filling.stream_fill import StreamFill, StreamFillLayer
+from dovetail.dictionaries.cache.flights.flight import Layer, stacked
+from dovetail.dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
+from dovetail.dictionaries.cache.flights.flights import Flights
+from dovetail.dictionaries.cache.hot.guarded_hot import GuardedHot
+from dovetail.dictionaries.cache.hot.hot_layers import AbsenceLayer
+from dovetail.dictionaries.cache.hot.hot_tier import HotTier
+from dovetail.dictionaries.cache.invalidation import Invalidation, SeenRefreshes
+from dovetail.dictionaries.cache.key_text import key_text
+from dovetail.dictionaries.cache.layout_statistics import Statistics
+from dovetail.dictionaries.contracts import Source
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.resources import WritableRows
 
 
 class MutableCache:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import structlog
 
-from changelog.errors import DovetailError
-from dictionaries.definition.definition import Definition
-from dictionaries.supervised_thread import SupervisedThread
+from dovetail.changelog.errors import DovetailError
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 _FIRST_RETRY_S = 1.0
 

@@ -13,7 +13,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from changelog.errors import SourceRefused
+from dovetail.changelog.errors import SourceRefused
 
 _SECRET_BYTES = 1 << 20
 """Largest file of a password, a certificate or a key."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
-from changelog.errors import SourceRefused
+from dovetail.changelog.errors import SourceRefused
 
 Address = IPv4Address | IPv6Address
 

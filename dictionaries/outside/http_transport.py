@@ -13,8 +13,8 @@ from typing import Any
 import httpcore
 import httpx
 
-from changelog.errors import SourceRefused
-from dictionaries.outside.hosts import Hosts
+from dovetail.changelog.errors import SourceRefused
+from dovetail.dictionaries.outside.hosts import Hosts
 
 _GZIP = zlib.MAX_WBITS | 16
 

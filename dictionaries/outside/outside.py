@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dictionaries.outside.files import Folder
-from dictionaries.outside.hosts import Hosts
+from dovetail.dictionaries.outside.files import Folder
+from dovetail.dictionaries.outside.hosts import Hosts
 
 MAX_BYTES = 256 << 20
 _SECRETS = Path("/run/secrets")

@@ -23,18 +23,18 @@ from clickhouse_driver.errors import (
     UnexpectedPacketFromServerError,
 )
 
-from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
-from changelog.lookup import Key, Row, Rows
-from changelog.schema import Column
-from changelog.suggest import suggestion
-from dictionaries.definition.definition import Definition
-from dictionaries.definition.secrets import password_of
-from dictionaries.definition.tls import certificate_refused, tls_of
-from dictionaries.idle_pool import IdlePool
-from dictionaries.outside.outside import Outside
-from dictionaries.sources.column_types import INSTANT, fits, fix_of_type
-from dictionaries.sources.source_parameters import source_parameters
-from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.changelog.schema import Column
+from dovetail.changelog.suggest import suggestion
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.definition.secrets import password_of
+from dovetail.dictionaries.definition.tls import certificate_refused, tls_of
+from dovetail.dictionaries.idle_pool import IdlePool
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.sources.column_types import INSTANT, fits, fix_of_type
+from dovetail.dictionaries.sources.source_parameters import source_parameters
+from dovetail.dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
 # What the driver logs, with a traceback, is in the error that it raises as well.
 logging.getLogger("clickhouse_driver").addHandler(logging.NullHandler())

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from changelog.errors import ServiceUnavailable, SourceRefused
-from changelog.lookup import Key, Row, Rows
-from dictionaries.definition.definition import Definition
-from dictionaries.outside.outside import Outside
-from dictionaries.sources.indexed_rows import IndexedRows
-from dictionaries.sources.source_rows import SourceRowReader
-from dictionaries.sources.text_formats import format_of, parse_rows
+from dovetail.changelog.errors import ServiceUnavailable, SourceRefused
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.sources.indexed_rows import IndexedRows
+from dovetail.dictionaries.sources.source_rows import SourceRowReader
+from dovetail.dictionaries.sources.text_formats import format_of, parse_rows
 
 Version = tuple[int, int, int]
 """Inode, size and time of the last change in nanoseconds: what tells one content of a file from another."""

@@ -10,15 +10,15 @@ from functools import cached_property
 import httpx
 import orjson
 
-from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
-from changelog.lookup import Key, Row, Rows
-from dictionaries.definition.definition import Definition
-from dictionaries.definition.secrets import password_of
-from dictionaries.outside.http_transport import PlaceTransport, bounded_content
-from dictionaries.outside.outside import Outside
-from dictionaries.sources.source_parameters import source_parameters
-from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
-from dictionaries.sources.text_formats import parse_rows
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.definition.secrets import password_of
+from dovetail.dictionaries.outside.http_transport import PlaceTransport, bounded_content
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.sources.source_parameters import source_parameters
+from dovetail.dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
+from dovetail.dictionaries.sources.text_formats import parse_rows
 
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME
 _PASSING = frozenset({408, 425, 429})

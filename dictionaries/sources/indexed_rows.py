@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any
 
-from changelog.lookup import Key, Row, Rows
-from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
 Given = Sequence[Any]
 """A row as the source gave it, not yet of the declared types."""

@@ -14,8 +14,8 @@ from pymysql.constants import CR, ER
 from pymysql.err import MySQLError, OperationalError
 from sqlalchemy.engine.interfaces import ReflectedColumn
 
-from dictionaries.definition.tls import tls_of
-from dictionaries.sources.sql_database import Refusal, SqlSource, Unbindable, reason
+from dovetail.dictionaries.definition.tls import tls_of
+from dovetail.dictionaries.sources.sql_database import Refusal, SqlSource, Unbindable, reason
 
 _PASSING = frozenset(
     {

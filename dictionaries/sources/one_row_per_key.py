@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from changelog.lookup import Key, Row, Rows
-from dictionaries.contracts import Source
-from dictionaries.definition.definition import Definition
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.contracts import Source
+from dovetail.dictionaries.definition.definition import Definition
 
 
 class OneRowPerKey:

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from psycopg import errors
 from psycopg.adapt import Loader
 
-from dictionaries.definition.tls import tls_of
-from dictionaries.sources.sql_database import Refusal, SqlSource, Unbindable, reason
+from dovetail.dictionaries.definition.tls import tls_of
+from dovetail.dictionaries.sources.sql_database import Refusal, SqlSource, Unbindable, reason
 
 _LEAST_CONNECT_S = 2  # libpq's
 _NOTHING_FROM_HOME = {"passfile": f"{os.devnull}/none", "gssencmode": "disable"}

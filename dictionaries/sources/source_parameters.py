@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dictionaries.definition.definition import Definition
-from dictionaries.definition.kinds import SOURCES
-from dictionaries.definition.options import Parameter
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.definition.kinds import SOURCES
+from dovetail.dictionaries.definition.options import Parameter
 
 _PER_SECOND = 1000
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from changelog.errors import RecordRejected
-from changelog.lookup import Key, Row, Rows
-from dictionaries.contracts import KEYS_PER_STATEMENT
-from dictionaries.definition.definition import Definition
-from dictionaries.sources.source_values import ReadColumn, UnfitValue, column_reader, value_reader
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.contracts import KEYS_PER_STATEMENT
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.sources.source_values import ReadColumn, UnfitValue, column_reader, value_reader
 
 T = TypeVar("T")
 ROWS_PER_PIECE = 10_000

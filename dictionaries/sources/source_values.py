@@ -16,7 +16,7 @@ from uuid import UUID
 import orjson
 import pyarrow as pa
 
-from changelog.formats import time_text
+from dovetail.changelog.formats import time_text
 
 Read = Callable[[Any], Any]
 ReadColumn = Callable[[Sequence[Any]], Sequence[Any]]

@@ -20,17 +20,17 @@ from sqlalchemy.engine.interfaces import ReflectedColumn
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
-from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
-from changelog.lookup import Key, Row, Rows
-from changelog.schema import Column
-from changelog.suggest import suggestion
-from dictionaries.definition.definition import Definition
-from dictionaries.definition.secrets import password_of
-from dictionaries.definition.tls import certificate_refused
-from dictionaries.outside.outside import Outside
-from dictionaries.sources.column_types import arrow_type, fits, fix_of_type
-from dictionaries.sources.source_parameters import source_parameters
-from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.changelog.schema import Column
+from dovetail.changelog.suggest import suggestion
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.definition.secrets import password_of
+from dovetail.dictionaries.definition.tls import certificate_refused
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.sources.column_types import arrow_type, fits, fix_of_type
+from dovetail.dictionaries.sources.source_parameters import source_parameters
+from dovetail.dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader
 
 _RECYCLE_S = 1800
 

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import ReflectedColumn
 
-from dictionaries.definition.definition import Definition
-from dictionaries.outside.outside import Outside
-from dictionaries.sources.sql_database import Refusal, SqlSource, reason
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.sources.sql_database import Refusal, SqlSource, reason
 
 _READING = frozenset(
     {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from changelog.errors import SourceRefused
-from changelog.lookup import Key, Row, Rows
-from dictionaries.definition.definition import Definition
-from dictionaries.resources import Resources, StreamRows
+from dovetail.changelog.errors import SourceRefused
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.resources import Resources, StreamRows
 
 
 class StreamSource:

@@ -18,8 +18,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from changelog.errors import SourceRefused
-from changelog.schema import Column
+from dovetail.changelog.errors import SourceRefused
+from dovetail.changelog.schema import Column
 
 _NULL = r"\N"
 _BY_SUFFIX = {".csv": "csv", ".json": "json", ".ndjson": "jsoneachrow", ".jsonl": "jsoneachrow"}

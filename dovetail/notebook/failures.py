@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from changelog.errors import DovetailError, EnvironmentFault
-from runtime.faults import remedy
-from sql.syntax.redact import redacted
+from dovetail.changelog.errors import DovetailError, EnvironmentFault
+from dovetail.runtime.faults import remedy
+from dovetail.sql.syntax.redact import redacted
 
 
 class CellFailed(Exception):

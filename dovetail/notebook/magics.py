@@ -13,11 +13,11 @@ from dovetail.notebook.options import cell_options, changes_options, settings_of
 from dovetail.notebook.tables import Bundle, answer_of, lines_of
 from dovetail.notebook.workplace import Workplace
 from dovetail.query_result import QueryResult
-from services.session import Done, Live, Result, Rows, Text
-from services.session.result import Changelog
-from services.session.tail.topic_views import TopicTail, topic_view
-from sql.syntax.parse import parse
-from sql.syntax.redact import redacted
+from dovetail.services.session import Done, Live, Result, Rows, Text
+from dovetail.services.session.result import Changelog
+from dovetail.services.session.tail.topic_views import TopicTail, topic_view
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.redact import redacted
 
 
 class Magics:

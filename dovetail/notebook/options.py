@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from IPython.core.magic_arguments import MagicArgumentParser
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 
 
 def settings_of(line: str) -> dict[str, object]:

@@ -8,9 +8,9 @@ from html import escape
 
 import pyarrow as pa
 
-from changelog.schema import WIRE_DELTA
-from services.cli.cells import NULL, texts, to_the_right
-from services.cli.show import Screen, cut, rows_text
+from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.services.cli.cells import NULL, texts, to_the_right
+from dovetail.services.cli.show import Screen, cut, rows_text
 
 _COLOURS = {"1": "color:#1a7f37", "-1": "color:#cf222e"}
 Bundle = dict[str, str]

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
-from changelog.errors import StackError
-from runtime.environment.unknown_variables import warn_of_unknown
-from runtime.settings import Settings
-from services.known_stacks import found_settings
-from services.session import Session, agreed
-from services.stack import Stack
-from services.stack.state import Phase
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.environment.unknown_variables import warn_of_unknown
+from dovetail.runtime.settings import Settings
+from dovetail.services.known_stacks import found_settings
+from dovetail.services.session import Session, agreed
+from dovetail.services.stack import Stack
+from dovetail.services.stack.state import Phase
 
 _LOOKED_AFTER_EVERY_S = 2.0
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.formats import decimal_text
-from changelog.lookup import Key
-from changelog.rows import Positions
+from dovetail.changelog.formats import decimal_text
+from dovetail.changelog.lookup import Key
+from dovetail.changelog.rows import Positions
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from changelog.errors import InternalError
-from changelog.lookup import Lookup
-from enrichment.lookup_join.stage_operator import StageOperator
-from joins.dataflow.lookup import Access, LookupFlow
-from joins.dataflow.ports import transformed
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.lookup import Lookup
+from dovetail.enrichment.lookup_join.stage_operator import StageOperator
+from dovetail.joins.dataflow.lookup import Access, LookupFlow
+from dovetail.joins.dataflow.ports import transformed
 
 
 class FlowOperator:

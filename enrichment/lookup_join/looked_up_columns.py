@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.errors import InternalError, RecordRejected
-from changelog.formats.time_range import RANGE, outside
-from changelog.lookup import Row
-from changelog.values import normalised_array
-from joins.dataflow.lookup import LookupJoinSpec
-from joins.dataflow.ports import JoinKind
+from dovetail.changelog.errors import InternalError, RecordRejected
+from dovetail.changelog.formats.time_range import RANGE, outside
+from dovetail.changelog.lookup import Row
+from dovetail.changelog.values import normalised_array
+from dovetail.joins.dataflow.lookup import LookupJoinSpec
+from dovetail.joins.dataflow.ports import JoinKind
 
 
 class LookedUpColumns:

@@ -14,16 +14,16 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from changelog.errors import InternalError
-from changelog.lookup import Lookup, LookupRejected, Rows
-from changelog.rows import Positions, expand
-from changelog.schema import ARRIVAL
-from enrichment.lookup_join.distinct_keys import DistinctKeys, distinct_keys
-from enrichment.lookup_join.looked_up_columns import LookedUpColumns
-from joins.dataflow.lookup import LookupStage
-from joins.dataflow.ports import JoinKind, Predicate, transformed
-from sql.transforms.asked_rows import asked
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.lookup import Lookup, LookupRejected, Rows
+from dovetail.changelog.rows import Positions, expand
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.enrichment.lookup_join.distinct_keys import DistinctKeys, distinct_keys
+from dovetail.enrichment.lookup_join.looked_up_columns import LookedUpColumns
+from dovetail.joins.dataflow.lookup import LookupStage
+from dovetail.joins.dataflow.ports import JoinKind, Predicate, transformed
+from dovetail.sql.transforms.asked_rows import asked
 
 
 class RowsRejected(Exception):

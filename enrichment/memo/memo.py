@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from changelog.errors import InternalError
-from enrichment.memo.memo_store import MemoStore, Update, identity_and_number, record_key
-from enrichment.memo.net_changes import Emitted, NetChanges
-from joins.dataflow.ports import Ingest
+from dovetail.changelog.errors import InternalError
+from dovetail.enrichment.memo.memo_store import MemoStore, Update, identity_and_number, record_key
+from dovetail.enrichment.memo.net_changes import Emitted, NetChanges
+from dovetail.joins.dataflow.ports import Ingest
 
 __all__ = ["Copy", "LeftRows", "Memo", "MemoStep", "MemoStore", "Question", "Update"]
 

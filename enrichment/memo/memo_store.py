@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from enrichment.sqlite_file import open_or_replace, write_transaction
+from dovetail.enrichment.sqlite_file import open_or_replace, write_transaction
 
 Update = tuple[bytes, bytes | None]
 """A record of the memo's topic: a ``record_key`` and a run of what was emitted for it; None: forgotten."""

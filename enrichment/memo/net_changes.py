@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from changelog.encode import Encoded
-from changelog.schema import WIRE_DELTA
+from dovetail.changelog.encode import Encoded
+from dovetail.changelog.schema import WIRE_DELTA
 
 Emitted = tuple[bytes | None, bytes]
 

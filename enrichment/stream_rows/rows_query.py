@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from changelog.lookup import Key, Row
-from enrichment.stream_rows.sqlite_values import SqliteCodec, Stored
+from dovetail.changelog.lookup import Key, Row
+from dovetail.enrichment.stream_rows.sqlite_values import SqliteCodec, Stored
 
 _KEYS_PER_QUERY = (1, 16, 128)
 

@@ -17,15 +17,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.lookup import Key, Row, Rows
-from changelog.rows import numpy_column
-from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
-from dictionaries.idle_pool import IdlePool
-from enrichment.sqlite_file import connect, open_or_replace, write_transaction
-from enrichment.stream_rows.rows_tables import RowsTables
-from joins.dataflow.lookup import Access
-from sql.syntax.statements import Index
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.changelog.rows import numpy_column
+from dovetail.changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
+from dovetail.dictionaries.idle_pool import IdlePool
+from dovetail.enrichment.sqlite_file import connect, open_or_replace, write_transaction
+from dovetail.enrichment.stream_rows.rows_tables import RowsTables
+from dovetail.joins.dataflow.lookup import Access
+from dovetail.sql.syntax.statements import Index
 
 _ROWS_PER_PIECE = 1_000
 

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from changelog.errors import InternalError
-from changelog.schema import SEQUENCE, TIME, Kind, StreamSchema
-from enrichment.sqlite_file import write_transaction
-from enrichment.stream_rows.rows_query import RowsQuery, StoredRow
-from enrichment.stream_rows.sqlite_values import sqlite_codec
-from sql.syntax.statements import Index
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import SEQUENCE, TIME, Kind, StreamSchema
+from dovetail.enrichment.sqlite_file import write_transaction
+from dovetail.enrichment.stream_rows.rows_query import RowsQuery, StoredRow
+from dovetail.enrichment.stream_rows.sqlite_values import sqlite_codec
+from dovetail.sql.syntax.statements import Index
 
 RESERVED = (TIME, SEQUENCE)
 _VERSION = 1

@@ -21,8 +21,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from changelog.errors import InternalError
-from changelog.formats.json_types import converter
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.formats.json_types import converter
 
 Stored = int | float | str | bytes | None
 

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import Changes
-from changelog.rows import Positions, equal_rows
-from joins.aggregates.exact_sums import (
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Positions, equal_rows
+from dovetail.joins.aggregates.exact_sums import (
     INFINITY,
     MINUS_INFINITY,
     NAN,
@@ -35,9 +35,9 @@ from joins.aggregates.exact_sums import (
     with_specials,
     zero_filled,
 )
-from joins.aggregates.group_values import OrderedValues, Values, best, drop
-from joins.state.arrangement import Arrangement
-from joins.state.store import RunStore
+from dovetail.joins.aggregates.group_values import OrderedValues, Values, best, drop
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.store import RunStore
 
 _PLACE, _DIGIT = "__place", "__digit"
 

@@ -30,19 +30,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Mask, Positions, equal_rows, numbered, numpy_column, where
-from joins.aggregates.accumulators import Count
-from joins.aggregates.aggregation import Aggregation, Closing, GroupFunction
-from joins.aggregates.arguments import Argument
-from joins.aggregates.gathered_rows import GatheredRows
-from joins.aggregates.group_values import Values
-from joins.dataflow.ports import Port
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.intake import Intake
-from joins.state.arrangement import Arrangement
-from joins.state.order import bound_after, bound_of, times_of
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import Mask, Positions, equal_rows, numbered, numpy_column, where
+from dovetail.joins.aggregates.accumulators import Count
+from dovetail.joins.aggregates.aggregation import Aggregation, Closing, GroupFunction
+from dovetail.joins.aggregates.arguments import Argument
+from dovetail.joins.aggregates.gathered_rows import GatheredRows
+from dovetail.joins.aggregates.group_values import Values
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.order import bound_after, bound_of, times_of
+from dovetail.joins.state.store import RunStore
 
 _ALL = pa.field("__all", pa.int8())
 """The key where there is none: the same for all rows."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from changelog.rows import Positions
+from dovetail.changelog.rows import Positions
 
 
 class Fold(StrEnum):

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.rows import Mask
-from joins.aggregates.accumulators import Accumulator, Count, Extreme, RealSum, Sum, WholeSum
-from joins.aggregates.aggregation import Aggregation, Fold
-from joins.aggregates.exact_sums import is_summed_exactly
-from joins.aggregates.group_values import DistinctValues, OrderedValues, Values
-from joins.state.store import RunStore
+from dovetail.changelog.rows import Mask
+from dovetail.joins.aggregates.accumulators import Accumulator, Count, Extreme, RealSum, Sum, WholeSum
+from dovetail.joins.aggregates.aggregation import Aggregation, Fold
+from dovetail.joins.aggregates.exact_sums import is_summed_exactly
+from dovetail.joins.aggregates.group_values import DistinctValues, OrderedValues, Values
+from dovetail.joins.state.store import RunStore
 
 
 class Argument:

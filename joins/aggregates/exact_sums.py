@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.rows import Mask
+from dovetail.changelog.rows import Mask
 
 Digits = npt.NDArray[np.int64]
 """One number a row."""

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Positions
-from joins.aggregates.aggregation import GroupFunction
-from joins.aggregates.group_values import drop
-from joins.state.arrangement import Arrangement
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import Positions
+from dovetail.joins.aggregates.aggregation import GroupFunction
+from dovetail.joins.aggregates.group_values import drop
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.store import RunStore
 
 
 class GatheredRows:

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import Changes
-from changelog.rows import Mask, Positions, numbered
-from joins.state.arrangement import Arrangement
-from joins.state.order import EARLIEST, LATEST, ordinals
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask, Positions, numbered
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.order import EARLIEST, LATEST, ordinals
+from dovetail.joins.state.store import RunStore
 
 VALUE = "__value"
 _COUNT = "__count"

@@ -28,15 +28,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Mask, Positions, distinct, numbered
-from joins.dataflow.ports import Port
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.intake import Intake
-from joins.state.arrangement import Arrangement
-from joins.state.order import NEVER, Times, bound_after, shifted, times_of
-from joins.state.store import RunStore
-from joins.state.time_search import bisected
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import Mask, Positions, distinct, numbered
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.order import NEVER, Times, bound_after, shifted, times_of
+from dovetail.joins.state.store import RunStore
+from dovetail.joins.state.time_search import bisected
 
 _FIRST, _LAST, _DUE = "__first", "__last", "__due"
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changelog.schema import JSON, RecordFormat, StreamSchema
-from joins.dataflow.ports import Port, Transform, Watermark
-from joins.dataflow.specification import OperatorSpec
-from joins.dataflow.state_memory import StateMemory
+from dovetail.changelog.schema import JSON, RecordFormat, StreamSchema
+from dovetail.joins.dataflow.ports import Port, Transform, Watermark
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.dataflow.state_memory import StateMemory
 
 
 @dataclass(frozen=True)

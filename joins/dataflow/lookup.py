@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from joins.dataflow.graph import Sink, TopicScan
-from joins.dataflow.ports import ASKING, Ingest, JoinKind, Predicate, Transform, refuse_other_kinds
+from dovetail.joins.dataflow.graph import Sink, TopicScan
+from dovetail.joins.dataflow.ports import ASKING, Ingest, JoinKind, Predicate, Transform, refuse_other_kinds
 
 
 class LookupTarget(StrEnum):

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.errors import InternalError
-from changelog.schema import DAY_MS
-from changelog.values import normalised
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import DAY_MS
+from dovetail.changelog.values import normalised
 
 
 class Ingest(StrEnum):

@@ -13,9 +13,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from joins.dataflow.ports import JoinKind, Pad, Port, refuse_other_kinds
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.ports import JoinKind, Pad, Port, refuse_other_kinds
+from dovetail.joins.state.store import RunStore
 
 
 class Running(Protocol):

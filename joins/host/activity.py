@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from joins.state.holdings import TOP, Holding, KeyRows
+from dovetail.joins.state.holdings import TOP, Holding, KeyRows
 
 Document = Mapping[str, Any]
 

@@ -16,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import Changes
-from joins.dataflow.graph import Dataflow
-from joins.host.activity import Activity
-from joins.host.level import Arrival, Clock, Departure, LevelOutput, LevelTask
-from joins.host.portions import Cutting, residues
-from joins.inputs.watermarks import Mark
-from joins.state.holdings import holdings
-from joins.state.portion import Portion, PortionShelf
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.activity import Activity
+from dovetail.joins.host.level import Arrival, Clock, Departure, LevelOutput, LevelTask
+from dovetail.joins.host.portions import Cutting, residues
+from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.state.holdings import holdings
+from dovetail.joins.state.portion import Portion, PortionShelf
+from dovetail.joins.state.store import RunStore
 
 
 class BucketTask:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.hashing import Hashes, mixed, row_hashes
-from joins.dataflow.graph import Edge
+from dovetail.changelog.hashing import Hashes, mixed, row_hashes
+from dovetail.joins.dataflow.graph import Edge
 
 KEYLESS = 0
 """The bucket of rows that are cut by no columns."""

@@ -9,19 +9,19 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.event_times import greatest_ms
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import transformed
-from joins.host.activity import Activity, NodeWork
-from joins.host.bucket import BucketTask
-from joins.host.exchange import dealt
-from joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, Refused
-from joins.host.memory_shelf import MemoryShelf
-from joins.host.recut import Recut
-from joins.inputs.watermarks import Mark
-from joins.state.portion import portion_of
-from joins.state.store import RunEntry, RunStore
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.event_times import greatest_ms
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import transformed
+from dovetail.joins.host.activity import Activity, NodeWork
+from dovetail.joins.host.bucket import BucketTask
+from dovetail.joins.host.exchange import dealt
+from dovetail.joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, Refused
+from dovetail.joins.host.memory_shelf import MemoryShelf
+from dovetail.joins.host.recut import Recut
+from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.state.portion import portion_of
+from dovetail.joins.state.store import RunEntry, RunStore
 
 
 class LocalQuery:

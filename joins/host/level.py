@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from changelog.changes import DELTA, DELTA_TYPE, Changes
-from changelog.schema import ARRIVAL, RECORD, WRITTEN
-from joins.dataflow.graph import Dataflow, OperatorNode, Outlet
-from joins.dataflow.ports import Port, transformed
-from joins.dataflow.specification import Opening, Refusing, Running, Timed
-from joins.host.activity import Activity, NodeWork
-from joins.host.exchange import KEYLESS, dealt
-from joins.host.state_limit import check_buffered
-from joins.inputs.arrival import in_order
-from joins.inputs.watermarks import Mark, Relay, Watermarks, next_on, output_watermark, relayed
-from joins.state.holdings import holdings
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, DELTA_TYPE, Changes
+from dovetail.changelog.schema import ARRIVAL, RECORD, WRITTEN
+from dovetail.joins.dataflow.graph import Dataflow, OperatorNode, Outlet
+from dovetail.joins.dataflow.ports import Port, transformed
+from dovetail.joins.dataflow.specification import Opening, Refusing, Running, Timed
+from dovetail.joins.host.activity import Activity, NodeWork
+from dovetail.joins.host.exchange import KEYLESS, dealt
+from dovetail.joins.host.state_limit import check_buffered
+from dovetail.joins.inputs.arrival import in_order
+from dovetail.joins.inputs.watermarks import Mark, Relay, Watermarks, next_on, output_watermark, relayed
+from dovetail.joins.state.holdings import holdings
+from dovetail.joins.state.store import RunStore
 
 Clock = Callable[[], int]
 """Gives nanoseconds since any moment; they never go back."""

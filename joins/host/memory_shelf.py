@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from joins.state.durable_copy import DurableCopy
-from joins.state.portion import WHOLE, Portion
-from joins.state.store import RunEntry, RunStore
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.portion import WHOLE, Portion
+from dovetail.joins.state.store import RunEntry, RunStore
 
 
 class MemoryShelf:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from joins.dataflow.graph import Dataflow
-from joins.host.exchange import KEYLESS
-from joins.host.level import Arrival, Clock, LevelOutput, LevelTask
-from joins.inputs.watermarks import Mark
-from joins.state.store import RunStore
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.exchange import KEYLESS
+from dovetail.joins.host.level import Arrival, Clock, LevelOutput, LevelTask
+from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.errors import StateLimitExceeded
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.state_memory import StateMemory
-from joins.host.exchange import KEYLESS, bucket_of
-from joins.host.recut import cuts_of
-from joins.host.weights import Weights, weighed
-from joins.state.portion import Portion
-from joins.state.store import SORT, RunEntry, RunStore
+from dovetail.changelog.errors import StateLimitExceeded
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.joins.host.exchange import KEYLESS, bucket_of
+from dovetail.joins.host.recut import cuts_of
+from dovetail.joins.host.weights import Weights, weighed
+from dovetail.joins.state.portion import Portion
+from dovetail.joins.state.store import SORT, RunEntry, RunStore
 
 DEEPEST = 10
 """So many cuts in a row at most for the sake of bytes: a bucket has no more than 1,024 portions."""

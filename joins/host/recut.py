@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from changelog.errors import InternalError
-from joins.dataflow.graph import Dataflow
-from joins.host.exchange import KEYLESS, bucket_of, cut
-from joins.inputs.arrival import ARRIVALS
-from joins.state.cut_by import CutBy
-from joins.state.store import NEXT_ID, RunEntry, RunStore
+from dovetail.changelog.errors import InternalError
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.exchange import KEYLESS, bucket_of, cut
+from dovetail.joins.inputs.arrival import ARRIVALS
+from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.store import NEXT_ID, RunEntry, RunStore
 
 
 def cuts_of(dataflow: Dataflow, level: int) -> dict[str, CutBy]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from changelog.errors import StateLimitExceeded
-from joins.dataflow.specification import OperatorSpec
-from joins.state.store import RunStore
+from dovetail.changelog.errors import StateLimitExceeded
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.state.store import RunStore
 
 
 def check_buffered(operator: OperatorSpec, store: RunStore, buckets: int) -> None:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from changelog.hashing import Hashes
-from joins.host.exchange import key_hashes
-from joins.state.cut_by import CutBy
-from joins.state.holdings import key_text
-from joins.state.store import SORT, RunStore
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.hashing import Hashes
+from dovetail.joins.host.exchange import key_hashes
+from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.holdings import key_text
+from dovetail.joins.state.store import SORT, RunStore
 
 
 @dataclass(frozen=True)

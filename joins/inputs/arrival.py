@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import numpy_column
-from changelog.schema import ARRIVAL, OFFSET_BITS, WRITTEN
-from joins.dataflow.ports import Ingest, Port
-from joins.inputs.intake import Intake
-from joins.state.arrangement import Arrangement
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import numpy_column
+from dovetail.changelog.schema import ARRIVAL, OFFSET_BITS, WRITTEN
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.store import RunStore
 
 ARRIVALS = "arrivals."
 """So begin the names of the running numbers, among the numbers of a store."""

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from joins.dataflow.ports import Port
-from joins.inputs.held_rows import HeldRows
-from joins.inputs.intake import Intake
-from joins.inputs.renamed_rows import Names, RenamedRows, renamed
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.inputs.held_rows import HeldRows
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.renamed_rows import Names, RenamedRows, renamed
+from dovetail.joins.state.store import RunStore
 
 
 class BothSides:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from joins.state.arrangement import Matches
+from dovetail.joins.state.arrangement import Matches
 
 
 class HeldRows(Protocol):

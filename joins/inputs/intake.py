@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA, Changes, Deltas
-from changelog.rows import Positions, RowsByKey, allotted, any_null, equal_rows, numbered, shortfalls
-from changelog.schema import ARRIVAL
-from joins.dataflow.ports import Ingest, Port
-from joins.inputs.row_budget import RowBudget
-from joins.state.arrangement import Arrangement
-from joins.state.cut_by import CutBy
-from joins.state.order import sortable
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, Changes, Deltas
+from dovetail.changelog.rows import Positions, RowsByKey, allotted, any_null, equal_rows, numbered, shortfalls
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.inputs.row_budget import RowBudget
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.order import sortable
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Mask, any_null
-from joins.dataflow.ports import Ingest, Port
-from joins.inputs.intake import Intake
-from joins.state.arrangement import Arrangement, TimeWindow
-from joins.state.order import EARLIEST, LATEST, NEVER, Times, bound_of, shifted, times_of
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask, any_null
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.state.arrangement import Arrangement, TimeWindow
+from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, Times, bound_of, shifted, times_of
 
 
 @dataclass

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from joins.inputs.held_rows import HeldRows
-from joins.state.arrangement import Matches
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.joins.inputs.held_rows import HeldRows
+from dovetail.joins.state.arrangement import Matches
 
 Names = tuple[tuple[str, str], ...]
 """Of each column its name, and the one under which it is held; every column of the key is among them."""

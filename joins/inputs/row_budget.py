@@ -29,12 +29,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.errors import InternalError
-from changelog.rows import Mask, Positions, any_null, numbered
-from joins.dataflow.ports import Ingest, Port
-from joins.state.arrangement import Arrangement, Matches
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.rows import Mask, Positions, any_null, numbered
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.state.arrangement import Arrangement, Matches
+from dovetail.joins.state.store import RunStore
 
 REASON = "__reason"
 """The column of refused records that says why."""

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import any_null
-from changelog.schema import ARRIVAL
-from joins.dataflow.ports import Ingest, Port
-from joins.inputs.arrival import ArrivalIntake, Arrivals
-from joins.state.arrangement import Arrangement, Matches
-from joins.state.order import Times, times_of
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import any_null
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.inputs.arrival import ArrivalIntake, Arrivals
+from dovetail.joins.state.arrangement import Arrangement, Matches
+from dovetail.joins.state.order import Times, times_of
+from dovetail.joins.state.store import RunStore
 
 
 class TimedIntake:

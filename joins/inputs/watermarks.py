@@ -25,11 +25,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA
-from changelog.event_times import not_behind
-from changelog.rows import Mask, numpy_column
-from joins.dataflow.graph import OperatorNode
-from joins.dataflow.ports import Port, Watermark
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.event_times import not_behind
+from dovetail.changelog.rows import Mask, numpy_column
+from dovetail.joins.dataflow.graph import OperatorNode
+from dovetail.joins.dataflow.ports import Port, Watermark
 
 UNSHOWN = -(1 << 62)
 """The mark of a partition that is known to be there and has shown nothing yet: it holds the watermark back."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes, Deltas, products
-from changelog.rows import Mask, Positions
-from joins.state.arrangement import Matches
-from joins.state.blocks import expanded
+from dovetail.changelog.changes import Changes, Deltas, products
+from dovetail.changelog.rows import Mask, Positions
+from dovetail.joins.state.arrangement import Matches
+from dovetail.joins.state.blocks import expanded
 
 
 @dataclass(frozen=True)

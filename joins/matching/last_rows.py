@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Mask, any_null, groups_of_equal, numbered, numpy_column
-from changelog.schema import ARRIVAL
-from joins.dataflow.ports import Ingest, Port
-from joins.inputs.arrival import Arrivals, insertions_first
-from joins.inputs.intake import Intake
-from joins.state.arrangement import Arrangement, Matches
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import Mask, any_null, groups_of_equal, numbered, numpy_column
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.inputs.arrival import Arrivals, insertions_first
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.state.arrangement import Arrangement, Matches
+from dovetail.joins.state.store import RunStore
 
 
 class LastRows:

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes, Deltas, products
-from changelog.rows import Positions, numbered
-from joins.inputs.held_rows import HeldRows
-from joins.matching.unmatched import Holds
-from joins.state.arrangement import Arrangement, Matches
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes, Deltas, products
+from dovetail.changelog.rows import Positions, numbered
+from dovetail.joins.inputs.held_rows import HeldRows
+from dovetail.joins.matching.unmatched import Holds
+from dovetail.joins.state.arrangement import Arrangement, Matches
+from dovetail.joins.state.store import RunStore
 
 _PAIRS = 1 << 20
 """The most pairs that are tested at once, save those of a single row."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from changelog.rows import Mask, Positions, expand
-from joins.state.order import Times
-from joins.state.time_search import bisected, by_word_and_time
+from dovetail.changelog.rows import Mask, Positions, expand
+from dovetail.joins.state.order import Times
+from dovetail.joins.state.time_search import bisected, by_word_and_time
 
 LOOKS_BACK = {">=": True, ">": True, "<=": False, "<": False}
 INCLUSIVE = {">=": True, ">": False, "<=": True, "<": False}

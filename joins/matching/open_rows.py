@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import numbered
-from joins.inputs.timed import TimedIntake
-from joins.state.arrangement import Arrangement
-from joins.state.order import EARLIEST, Times, shifted
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import numbered
+from dovetail.joins.inputs.timed import TimedIntake
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.order import EARLIEST, Times, shifted
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes, products
-from changelog.rows import Mask, missing_side, side_by_side
-from joins.dataflow.ports import Predicate
-from joins.state.arrangement import Matches
+from dovetail.changelog.changes import Changes, products
+from dovetail.changelog.rows import Mask, missing_side, side_by_side
+from dovetail.joins.dataflow.ports import Predicate
+from dovetail.joins.state.arrangement import Matches
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Mask
-from joins.state.arrangement import Arrangement
-from joins.state.cut_by import CutBy
-from joins.state.order import EARLIEST, NEVER, Times
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.order import EARLIEST, NEVER, Times
+from dovetail.joins.state.store import RunStore
 
 _DUE = "__due"
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.rows import Positions, numpy_column
-from changelog.schema import ARRIVAL
-from joins.state.arrangement import Matches
+from dovetail.changelog.rows import Positions, numpy_column
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.state.arrangement import Matches
 
 TieBreak = Callable[[Matches], Matches]
 """Of the rows that each probe found, one for each probe."""

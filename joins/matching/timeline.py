@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import Changes
-from changelog.rows import Positions, numbered
-from joins.inputs.timed import TimedIntake
-from joins.matching.tie_breaks import TieBreak
-from joins.state.arrangement import Arrangement, Matches
-from joins.state.order import EARLIEST, Times, times_of
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Positions, numbered
+from dovetail.joins.inputs.timed import TimedIntake
+from dovetail.joins.matching.tie_breaks import TieBreak
+from dovetail.joins.state.arrangement import Arrangement, Matches
+from dovetail.joins.state.order import EARLIEST, Times, times_of
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.hashing import Hashes, row_hashes
-from changelog.rows import Mask, Positions, allotted, any_null, distinct, expand, numbered
-from joins.inputs.held_rows import HeldRows
-from joins.inputs.range_side import RangeSide
-from joins.state.arrangement import Arrangement
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.hashing import Hashes, row_hashes
+from dovetail.changelog.rows import Mask, Positions, allotted, any_null, distinct, expand, numbered
+from dovetail.joins.inputs.held_rows import HeldRows
+from dovetail.joins.inputs.range_side import RangeSide
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.store import RunStore
 
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _PAIRS = 1 << 20

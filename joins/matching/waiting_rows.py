@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Positions, numpy_column
-from changelog.schema import ARRIVAL
-from joins.state.arrangement import Arrangement
-from joins.state.order import EARLIEST, bound_after, bound_of, times_of
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Positions, numpy_column
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.order import EARLIEST, bound_after, bound_of, times_of
+from dovetail.joins.state.store import RunStore
 
 
 class WaitingRows:

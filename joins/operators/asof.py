@@ -31,19 +31,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Mask
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
-from joins.dataflow.specification import JoinSpec
-from joins.inputs.timed import TimedIntake
-from joins.matching.nearest import INCLUSIVE, LOOKS_BACK
-from joins.matching.open_rows import OpenRows
-from joins.matching.pairing import Pairing
-from joins.matching.tie_breaks import last_arrived, least
-from joins.matching.timeline import Timeline, Versions
-from joins.state.arrangement import Matches
-from joins.state.order import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Port
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.inputs.timed import TimedIntake
+from dovetail.joins.matching.nearest import INCLUSIVE, LOOKS_BACK
+from dovetail.joins.matching.open_rows import OpenRows
+from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.tie_breaks import last_arrived, least
+from dovetail.joins.matching.timeline import Timeline, Versions
+from dovetail.joins.state.arrangement import Matches
+from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

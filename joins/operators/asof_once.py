@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Mask, Positions, any_null, numbered, numpy_column
-from changelog.schema import ARRIVAL
-from joins.dataflow.ports import JoinKind, Predicate
-from joins.inputs.arrival import ArrivalIntake
-from joins.matching.nearest import INCLUSIVE, LOOKS_BACK, Nearest
-from joins.operators.one_shot import OneShotOperator, OneShotSpec
-from joins.state.arrangement import Matches
-from joins.state.order import Times, ranks_of
-from joins.state.store import RunStore
-from joins.state.time_search import bisected, by_word_and_time
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask, Positions, any_null, numbered, numpy_column
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.ports import JoinKind, Predicate
+from dovetail.joins.inputs.arrival import ArrivalIntake
+from dovetail.joins.matching.nearest import INCLUSIVE, LOOKS_BACK, Nearest
+from dovetail.joins.operators.one_shot import OneShotOperator, OneShotSpec
+from dovetail.joins.state.arrangement import Matches
+from dovetail.joins.state.order import Times, ranks_of
+from dovetail.joins.state.store import RunStore
+from dovetail.joins.state.time_search import bisected, by_word_and_time
 
 
 @dataclass(frozen=True)

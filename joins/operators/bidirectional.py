@@ -25,15 +25,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from joins.dataflow.ports import JoinKind, Pad, Port, Predicate
-from joins.dataflow.specification import JoinSpec
-from joins.inputs.both_sides import BothSides
-from joins.inputs.renamed_rows import Names
-from joins.matching.pairing import Pairing
-from joins.matching.unmatched import Unmatched, mirrored, unmatched
-from joins.operators.semi_anti import MatchCondition, SemiAntiOperator
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.ports import JoinKind, Pad, Port, Predicate
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.inputs.both_sides import BothSides
+from dovetail.joins.inputs.renamed_rows import Names
+from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.unmatched import Unmatched, mirrored, unmatched
+from dovetail.joins.operators.semi_anti import MatchCondition, SemiAntiOperator
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

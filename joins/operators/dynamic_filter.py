@@ -23,17 +23,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.errors import InternalError
-from changelog.rows import Mask
-from joins.dataflow.ports import JoinKind, Pad, Predicate
-from joins.dataflow.specification import JoinSpec
-from joins.inputs.intake import Intake
-from joins.matching.pairing import Pairing
-from joins.state.arrangement import Arrangement
-from joins.state.cut_by import CutBy
-from joins.state.order import EARLIEST, LATEST, NEVER, times_of
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.rows import Mask
+from dovetail.joins.dataflow.ports import JoinKind, Pad, Predicate
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, times_of
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Mask
-from joins.dataflow.ports import JoinKind, Predicate
-from joins.inputs.intake import Intake
-from joins.operators.one_shot import OneShotOperator, OneShotSpec
-from joins.operators.semi_anti import marked
-from joins.state.arrangement import Matches
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask
+from dovetail.joins.dataflow.ports import JoinKind, Predicate
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.operators.one_shot import OneShotOperator, OneShotSpec
+from dovetail.joins.operators.semi_anti import marked
+from dovetail.joins.state.arrangement import Matches
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from joins.dataflow.ports import JoinKind
-from joins.matching.last_rows import LastRows
-from joins.operators.one_shot import OneShotOperator, OneShotSpec
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.joins.matching.last_rows import LastRows
+from dovetail.joins.operators.one_shot import OneShotOperator, OneShotSpec
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -40,17 +40,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.errors import InternalError
-from changelog.rows import Mask, distinct, missing_side, numbered
-from joins.dataflow.ports import Pad, Port, Predicate
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.held_rows import HeldRows
-from joins.inputs.intake import Intake
-from joins.inputs.renamed_rows import Names, RenamedRows, renamed
-from joins.matching.combinations import Combinations, RowsOfKeys
-from joins.state.arrangement import Arrangement, Matches
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.rows import Mask, distinct, missing_side, numbered
+from dovetail.joins.dataflow.ports import Pad, Port, Predicate
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.held_rows import HeldRows
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.renamed_rows import Names, RenamedRows, renamed
+from dovetail.joins.matching.combinations import Combinations, RowsOfKeys
+from dovetail.joins.state.arrangement import Arrangement, Matches
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

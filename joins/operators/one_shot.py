@@ -20,15 +20,15 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import any_null
-from changelog.schema import ARRIVAL
-from joins.dataflow.ports import JoinKind, Pad, Predicate
-from joins.dataflow.specification import JoinSpec
-from joins.matching.pairing import Pairing
-from joins.matching.waiting_rows import WaitingRows
-from joins.state.arrangement import Matches
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import any_null
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.ports import JoinKind, Pad, Predicate
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.waiting_rows import WaitingRows
+from dovetail.joins.state.arrangement import Matches
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

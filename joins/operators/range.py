@@ -37,19 +37,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Mask
-from joins.dataflow.ports import JoinKind, Pad, Predicate
-from joins.dataflow.specification import JoinSpec
-from joins.inputs.intake import Intake
-from joins.inputs.range_side import RangeSide
-from joins.matching.pairing import Pairing
-from joins.matching.pending_output import PendingOutput
-from joins.matching.unmatched import UnmatchedInTime, mirrored
-from joins.state.arrangement import Matches
-from joins.state.cut_by import CutBy
-from joins.state.order import Times, times_of
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask
+from dovetail.joins.dataflow.ports import JoinKind, Pad, Predicate
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.range_side import RangeSide
+from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.pending_output import PendingOutput
+from dovetail.joins.matching.unmatched import UnmatchedInTime, mirrored
+from dovetail.joins.state.arrangement import Matches
+from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.order import Times, times_of
+from dovetail.joins.state.store import RunStore
 
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
 _OF_LEFT = (JoinKind.LEFT, JoinKind.FULL, *_LEFT_ONLY)

@@ -22,15 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Mask
-from joins.dataflow.ports import JoinKind, Port, Predicate
-from joins.inputs.both_sides import BothSides
-from joins.inputs.renamed_rows import Names
-from joins.matching.match_counts import MatchCounts
-from joins.matching.pairing import Pairing
-from joins.matching.unmatched import UnmatchedByKey
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask
+from dovetail.joins.dataflow.ports import JoinKind, Port, Predicate
+from dovetail.joins.inputs.both_sides import BothSides
+from dovetail.joins.inputs.renamed_rows import Names
+from dovetail.joins.matching.match_counts import MatchCounts
+from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.unmatched import UnmatchedByKey
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

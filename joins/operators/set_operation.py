@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import distinct
-from joins.dataflow.ports import Port, SetKind
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.intake import Intake
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import distinct
+from dovetail.joins.dataflow.ports import Port, SetKind
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.state.store import RunStore
 
 Counts = npt.NDArray[np.int64]
 

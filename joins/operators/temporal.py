@@ -26,18 +26,18 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import Changes
-from changelog.rows import Mask, allotted, any_null
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
-from joins.dataflow.specification import JoinSpec
-from joins.inputs.timed import TimedIntake
-from joins.matching.pairing import Pairing
-from joins.matching.tie_breaks import last_arrived
-from joins.matching.timeline import Versions
-from joins.matching.waiting_rows import WaitingRows
-from joins.state.arrangement import Arrangement
-from joins.state.order import bound_of
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Mask, allotted, any_null
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.inputs.timed import TimedIntake
+from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.tie_breaks import last_arrived
+from dovetail.joins.matching.timeline import Versions
+from dovetail.joins.matching.waiting_rows import WaitingRows
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.order import bound_of
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from joins.dataflow.ports import Port
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.intake import Intake
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.hashing import row_hashes
-from changelog.rows import Mask, Positions, equal_rows, numbered
-from joins.state.order import is_ordered, sortable
+from dovetail.changelog.hashing import row_hashes
+from dovetail.changelog.rows import Mask, Positions, equal_rows, numbered
+from dovetail.joins.state.order import is_ordered, sortable
 
 _PARTITION = "__partition"
 

@@ -19,14 +19,14 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.rows import Positions, side_by_side
-from joins.dataflow.ports import Port
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.intake import Intake
-from joins.partitions.ordering import in_order, partitions_of
-from joins.state.arrangement import Arrangement
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.rows import Positions, side_by_side
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.partitions.ordering import in_order, partitions_of
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.store import RunStore
 
 
 class PartitionFunction(Protocol):

@@ -26,14 +26,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes, Deltas
-from changelog.rows import Mask, Positions, expand
-from joins.dataflow.ports import Port
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.intake import Intake
-from joins.partitions.ordering import Rank, SortKey, begins, firsts, in_order, partitions_of, running
-from joins.state.arrangement import Arrangement
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes, Deltas
+from dovetail.changelog.rows import Mask, Positions, expand
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.partitions.ordering import Rank, SortKey, begins, firsts, in_order, partitions_of, running
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.store import RunStore
 
 _SPARE = 64
 """How many rows behind the last of the output come to the front at once."""

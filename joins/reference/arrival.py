@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from joins.dataflow.ports import Ingest
-from joins.reference.rows import HOLDS, Record, Row, keys_equal, part
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.joins.reference.rows import HOLDS, Record, Row, keys_equal, part
 
 
 def always(left: Row, right: Row) -> bool:

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import JoinKind, refuse_other_kinds
-from joins.reference.arrival import Arrived, nearest
-from joins.reference.rows import Record, Row, difference, part
+from dovetail.joins.dataflow.ports import JoinKind, refuse_other_kinds
+from dovetail.joins.reference.arrival import Arrived, nearest
+from dovetail.joins.reference.rows import Record, Row, difference, part
 
 
 @dataclass

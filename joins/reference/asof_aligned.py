@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from joins.dataflow.ports import JoinKind, refuse_other_kinds
-from joins.reference.arrival import Arrived, RowCondition, always, nearest
-from joins.reference.rows import HOLDS, Record, Row, part
+from dovetail.joins.dataflow.ports import JoinKind, refuse_other_kinds
+from dovetail.joins.reference.arrival import Arrived, RowCondition, always, nearest
+from dovetail.joins.reference.rows import HOLDS, Record, Row, part
 
 
 @dataclass

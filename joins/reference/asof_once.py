@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from joins.dataflow.ports import JoinKind, refuse_other_kinds
-from joins.reference.rows import HOLDS, Record, Row
+from dovetail.joins.dataflow.ports import JoinKind, refuse_other_kinds
+from dovetail.joins.reference.rows import HOLDS, Record, Row
 
 
 @dataclass

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import JoinKind, refuse_other_kinds
-from joins.reference.rows import Record, Row, difference, keys_equal, part
-from joins.reference.side import ReferenceSide
+from dovetail.joins.dataflow.ports import JoinKind, refuse_other_kinds
+from dovetail.joins.reference.rows import Record, Row, difference, keys_equal, part
+from dovetail.joins.reference.side import ReferenceSide
 
 
 @dataclass

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from joins.reference.rows import Record, Row, difference, keys_equal, part
-from joins.reference.side import ReferenceSide
+from dovetail.joins.reference.rows import Record, Row, difference, keys_equal, part
+from dovetail.joins.reference.side import ReferenceSide
 
 
 @dataclass

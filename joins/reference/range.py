@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import Ingest, JoinKind, refuse_other_kinds
-from joins.reference.rows import Record, Row, difference, keys_equal
-from joins.reference.side import ReferenceSide
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, refuse_other_kinds
+from dovetail.joins.reference.rows import Record, Row, difference, keys_equal
+from dovetail.joins.reference.side import ReferenceSide
 
 _OF_LEFT = (JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI)
 _OF_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import Ingest
-from joins.reference.rows import Record, Row, part
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.joins.reference.rows import Record, Row, part
 
 
 @dataclass

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import SetKind
-from joins.reference.rows import Record, Row, difference
-from joins.reference.side import ReferenceSide
+from dovetail.joins.dataflow.ports import SetKind
+from dovetail.joins.reference.rows import Record, Row, difference
+from dovetail.joins.reference.side import ReferenceSide
 
 
 @dataclass

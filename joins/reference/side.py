@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import Ingest
-from joins.reference.rows import Record, Row, part
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.joins.reference.rows import Record, Row, part
 
 
 @dataclass

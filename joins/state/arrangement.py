@@ -20,16 +20,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes, Deltas
-from changelog.hashing import Hashes, row_hashes
-from changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
-from joins.state.blocks import RunSpans, blocks, blocks_of_probes
-from joins.state.cut_by import CutBy
-from joins.state.order import EARLIEST, LATEST, NEVER, Times, beyond
-from joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
-from joins.state.runs import Runs
-from joins.state.store import SORT, KeyLayout, Run, RunStore
-from joins.state.time_search import Approach, bisected, by_word_and_time, covered, located
+from dovetail.changelog.changes import DELTA, Changes, Deltas
+from dovetail.changelog.hashing import Hashes, row_hashes
+from dovetail.changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
+from dovetail.joins.state.blocks import RunSpans, blocks, blocks_of_probes
+from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, Times, beyond
+from dovetail.joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
+from dovetail.joins.state.runs import Runs
+from dovetail.joins.state.store import SORT, KeyLayout, Run, RunStore
+from dovetail.joins.state.time_search import Approach, bisected, by_word_and_time, covered, located
 
 TimeWindow = tuple[Times, Times]
 """For each probing row the least and the greatest time it looks for."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from changelog.rows import Positions, expand
-from joins.state.run_search import Spans
-from joins.state.store import Run
+from dovetail.changelog.rows import Positions, expand
+from dovetail.joins.state.run_search import Spans
+from dovetail.joins.state.store import Run
 
 PAIRS = 1 << 20
 """The most pairs of a block."""

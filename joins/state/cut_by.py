@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.rows import equal_rows, missing_side
+from dovetail.changelog.rows import equal_rows, missing_side
 
 
 @dataclass(frozen=True)

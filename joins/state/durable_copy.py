@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from joins.state.store import RunEntry, RunStore
+from dovetail.joins.state.store import RunEntry, RunStore
 
 
 @dataclass

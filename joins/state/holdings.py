@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.errors import InternalError
-from changelog.hashing import Hashes
-from changelog.rows import Positions, any_null
-from joins.state.order import Times, times_of
-from joins.state.run_search import LOW
-from joins.state.store import KeyLayout, Run, RunStore
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.hashing import Hashes
+from dovetail.changelog.rows import Positions, any_null
+from dovetail.joins.state.order import Times, times_of
+from dovetail.joins.state.run_search import LOW
+from dovetail.joins.state.store import KeyLayout, Run, RunStore
 
 TOP = 5
 """How many of the heaviest keys are named."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from changelog.hashing import Hashes
+from dovetail.changelog.hashing import Hashes
 
 HEAVIEST = 8
 """Of how many keys a run knows that they have the most rows in it."""

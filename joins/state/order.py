@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.event_times import not_behind
-from changelog.rows import Mask
-from changelog.values import normal_numbers
+from dovetail.changelog.event_times import not_behind
+from dovetail.changelog.rows import Mask
+from dovetail.changelog.values import normal_numbers
 
 Times = npt.NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from joins.state.store import RunStore
+from dovetail.joins.state.store import RunStore
 
 _ENTRY_BITS = 40
 """Of the number of an entry: those above say which portion it is of."""

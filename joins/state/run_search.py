@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.hashing import Hashes
-from changelog.rows import Mask, Positions, expand
-from joins.state.store import SORT, Run
+from dovetail.changelog.hashing import Hashes
+from dovetail.changelog.rows import Mask, Positions, expand
+from dovetail.joins.state.store import SORT, Run
 
 LOW = np.uint64((1 << 24) - 1)
 HIGH = ~LOW

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes, Deltas
-from changelog.rows import Mask, Positions, equal_rows, numpy_column, where
-from joins.state.key_weights import weighed
-from joins.state.order import EARLIEST, Times, times_of
-from joins.state.run_search import HIGH
-from joins.state.store import ENTRY_ROWS, SORT, Run, RunStore
-from joins.state.time_search import by_word_and_time
+from dovetail.changelog.changes import DELTA, Changes, Deltas
+from dovetail.changelog.rows import Mask, Positions, equal_rows, numpy_column, where
+from dovetail.joins.state.key_weights import weighed
+from dovetail.joins.state.order import EARLIEST, Times, times_of
+from dovetail.joins.state.run_search import HIGH
+from dovetail.joins.state.store import ENTRY_ROWS, SORT, Run, RunStore
+from dovetail.joins.state.time_search import by_word_and_time
 
 _FAN_IN = 4
 

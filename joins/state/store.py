@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import DELTA, Deltas
-from changelog.rows import numpy_column
-from joins.state.cut_by import CutBy
-from joins.state.key_weights import KeyWeights
-from joins.state.part_of_names import PartOfNames
+from dovetail.changelog.changes import DELTA, Deltas
+from dovetail.changelog.rows import numpy_column
+from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.key_weights import KeyWeights
+from dovetail.joins.state.part_of_names import PartOfNames
 
 SORT = "__sort"
 ENTRY_ROWS = 65_536

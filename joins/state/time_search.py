@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from changelog.hashing import Hashes
-from changelog.rows import Mask, Positions, expand
-from joins.state.order import EARLIEST, LATEST, Times
+from dovetail.changelog.hashing import Hashes
+from dovetail.changelog.rows import Mask, Positions, expand
+from dovetail.joins.state.order import EARLIEST, LATEST, Times
 
 
 def by_word_and_time(words: Hashes, times: Times) -> Positions:

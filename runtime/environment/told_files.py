@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic_settings import DotEnvSettingsSource
 
-from runtime.settings import ENV_FILES, Settings
+from dovetail.runtime.settings import ENV_FILES, Settings
 
 
 def tell_files(say: Callable[[str], object], env_files: Sequence[Path] = ENV_FILES) -> None:

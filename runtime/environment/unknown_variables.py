@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pydantic_settings import DotEnvSettingsSource
 
-from changelog.suggest import nearest
-from runtime.settings import ENV_FILES, Settings
+from dovetail.changelog.suggest import nearest
+from dovetail.runtime.settings import ENV_FILES, Settings
 
 _PREFIX = "DOVETAIL_"
 AMONG_PROCESSES = frozenset({"READY_FILE", "SPARK_JARS", "STACK_RUN", "FORK_SERVER", "WORKER_PYTHON"})

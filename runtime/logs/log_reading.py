@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from runtime.logs.log_files import numbered
+from dovetail.runtime.logs.log_files import numbered
 
 
 def last_lines(path: Path, files: int, count: int) -> list[str]:

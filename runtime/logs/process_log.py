@@ -13,11 +13,11 @@ from typing import Any, TextIO
 
 import structlog
 
-from runtime.logs.line_members import MEMBERS, further_of, members_of
-from runtime.logs.repeated_lines import FirstOfMany
+from dovetail.runtime.logs.line_members import MEMBERS, further_of, members_of
+from dovetail.runtime.logs.repeated_lines import FirstOfMany
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-_LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "services.worker.query.transport")
+_LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "dovetail.services.worker.query.transport")
 """They say much that is of no use to whoever runs a query; DEBUG shows it."""
 
 _TIRELESS = ("aiokafka",)

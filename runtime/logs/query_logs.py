@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from runtime.logs.line_members import (
+from dovetail.runtime.logs.line_members import (
     Batch,
     OfQuery,
     batch_of,
@@ -28,8 +28,8 @@ from runtime.logs.line_members import (
     timestamp_of,
     unknown,
 )
-from runtime.logs.log_files import LogLimits, append, remove
-from runtime.settings import Settings
+from dovetail.runtime.logs.log_files import LogLimits, append, remove
+from dovetail.runtime.settings import Settings
 
 _SAID_EVERY_S = 10.0
 

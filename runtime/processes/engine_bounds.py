@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-from runtime.settings import Settings
-from runtime.storage.scratch import scratch
-from sql.expressions.engine_calls.bounds import Bounds, bound, bounds_of_process
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.scratch import scratch
+from dovetail.sql.expressions.engine_calls.bounds import Bounds, bound, bounds_of_process
 
 _LEAST_BYTES = 64 << 20
 _SPILLED = 4

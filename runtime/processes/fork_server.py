@@ -1,6 +1,6 @@
 """A process that imports once what others need, and forks them: ``python -m`` without the seconds of imports.
 
-    python -m runtime.processes.fork_server LISTENER MODULE...
+    python -m dovetail.runtime.processes.fork_server LISTENER MODULE...
 
 LISTENER is the descriptor of a listening Unix socket; what is said over it stands in ``runtime.processes.forked``. The
 server ends when its standard input does, which its owner holds.
@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from runtime.processes.forked import LENGTH, MOST_DESCRIPTORS, NUMBER, Request, received
+from dovetail.runtime.processes.forked import LENGTH, MOST_DESCRIPTORS, NUMBER, Request, received
 
 _OWNER = 0
 _REQUEST_S = 5.0

@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.packages import PACKAGE_ROOT
 
 LENGTH = struct.Struct("!I")
 NUMBER = struct.Struct("!i")
@@ -132,7 +132,13 @@ class ForkServer:
             listener.bind(self.address)
             listener.listen(_BACKLOG)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "runtime.processes.fork_server", str(listener.fileno()), *self._modules],
+                [
+                    sys.executable,
+                    "-m",
+                    "dovetail.runtime.processes.fork_server",
+                    str(listener.fileno()),
+                    *self._modules,
+                ],
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
                 cwd=PACKAGE_ROOT,

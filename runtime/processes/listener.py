@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 
-from changelog.errors import StackError
+from dovetail.changelog.errors import StackError
 
 
 def listening(bind: str, port: int, setting: str) -> socket.socket:

@@ -6,11 +6,11 @@ import logging
 import sys
 from collections.abc import Callable
 
-from changelog.errors import DovetailError
-from runtime.environment.unknown_variables import warn_of_unknown
-from runtime.logs.process_log import configure_logs
-from runtime.processes.own_files import keep_to_owner
-from runtime.settings import Settings, read_settings
+from dovetail.changelog.errors import DovetailError
+from dovetail.runtime.environment.unknown_variables import warn_of_unknown
+from dovetail.runtime.logs.process_log import configure_logs
+from dovetail.runtime.processes.own_files import keep_to_owner
+from dovetail.runtime.settings import Settings, read_settings
 
 _LOG = logging.getLogger("dovetail.start")
 

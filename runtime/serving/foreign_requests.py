@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from sql.syntax.redact import quoted
+from dovetail.sql.syntax.redact import quoted
 
 _OWN_PAGES = ("same-origin", "none")
 _LONGEST = 260

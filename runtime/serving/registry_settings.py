@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
-from broker.address import RegistryAddress
-from runtime.kafka_security import AbsolutePath
+from dovetail.broker.address import RegistryAddress
+from dovetail.runtime.kafka_security import AbsolutePath
 
 _Port = Annotated[int, Field(ge=0, le=65535)]
 _Seconds = Annotated[float, Field(gt=0)]

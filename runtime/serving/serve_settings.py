@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from runtime.kafka_security import AbsolutePath
+from dovetail.runtime.kafka_security import AbsolutePath
 
 _Port = Annotated[int, Field(ge=0, le=65535)]
 _Seconds = Annotated[float, Field(gt=0)]

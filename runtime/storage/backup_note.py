@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from runtime.storage.storage import Storage
+from dovetail.runtime.storage.storage import Storage
 
 _NOTE = "backed-up.json"
 _WEEK_MS = 7 * 86_400_000

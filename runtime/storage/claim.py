@@ -9,8 +9,8 @@ other, and neither goes on. So a store needs nothing but to list what was put.
 
 from __future__ import annotations
 
-from changelog.errors import StackError
-from runtime.storage.storage import Storage
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.storage.storage import Storage
 
 _CLAIMS = "catalogs"
 

@@ -15,8 +15,8 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 from pyarrow import fs
 
-from changelog.errors import DovetailError, ServiceUnavailable, StorageRefused
-from runtime.storage.s3_access import S3Access
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, StorageRefused
+from dovetail.runtime.storage.s3_access import S3Access
 
 _ANSWER_S = 10.0
 _NO_BUCKET = "create the bucket, or name another one in DOVETAIL_CHECKPOINT_DIR"

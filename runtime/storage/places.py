@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from runtime.storage.local_folder import LocalFolder
-from runtime.storage.s3_access import S3Access
-from runtime.storage.storage import Storage
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.runtime.storage.s3_access import S3Access
+from dovetail.runtime.storage.storage import Storage
 
 if TYPE_CHECKING:
-    from runtime.storage.object_store import ObjectStore
+    from dovetail.runtime.storage.object_store import ObjectStore
 
 _SCHEME = "s3a://"
 
@@ -72,7 +72,7 @@ def _parts(location: str) -> tuple[str, str]:
 
 def _object_store(location: str, access: S3Access) -> ObjectStore:
     # Here, and not above: to load what speaks to object stores takes time, and whoever has none needs none of it.
-    from runtime.storage.object_store import ObjectStore  # noqa: PLC0415
+    from dovetail.runtime.storage.object_store import ObjectStore  # noqa: PLC0415
 
     return ObjectStore(*_parts(location), access)
 

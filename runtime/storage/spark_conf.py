@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from changelog.errors import StackError
+from dovetail.changelog.errors import StackError
 
 _VARIABLE = "DOVETAIL_SPARK_CONF"
 _PAIR = re.compile(r"(spark\.[\w.-]+)=(.*)", re.DOTALL)

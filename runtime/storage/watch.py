@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 
-from changelog.errors import DovetailError
-from runtime.storage.places import expect_answer
-from runtime.storage.storage import Storage
+from dovetail.changelog.errors import DovetailError
+from dovetail.runtime.storage.places import expect_answer
+from dovetail.runtime.storage.storage import Storage
 
 _LOOK_S = 1.0
 _SILENT_S = 15.0

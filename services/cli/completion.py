@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from changelog.dead_letter import SUFFIX
-from changelog.schema import TIME
-from sql.catalog import Catalog, Relation
-from sql.query_settings import SETTINGS
-from sql.syntax.statements import CreateDictionary, CreateStream
-from sql.system_tables import DEAD_LETTERS
+from dovetail.changelog.dead_letter import SUFFIX
+from dovetail.changelog.schema import TIME
+from dovetail.sql.catalog import Catalog, Relation
+from dovetail.sql.query_settings import SETTINGS
+from dovetail.sql.syntax.statements import CreateDictionary, CreateStream
+from dovetail.sql.system_tables import DEAD_LETTERS
 
 _KEYWORDS = """
 ADD ALL ALTER ANALYZE AND AS ASOF BACKUP BETWEEN BY CASCADE CASE CAST CHANGELOG COLUMN CREATE DATA DEAD DELETE

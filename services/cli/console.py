@@ -16,16 +16,16 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
-from changelog.errors import DovetailError, SqlError
-from changelog.suggest import choice
-from services.cli.completion import NameCompleter
-from services.cli.failures import show_error
-from services.cli.row_format import Mode
-from services.cli.run import execute
-from services.cli.shell.backslash import STATEMENTS, is_backslash, refuse_backslash
-from services.cli.show import Screen
-from services.session import Session
-from sql.syntax.parse import complete, parse
+from dovetail.changelog.errors import DovetailError, SqlError
+from dovetail.changelog.suggest import choice
+from dovetail.services.cli.completion import NameCompleter
+from dovetail.services.cli.failures import show_error
+from dovetail.services.cli.row_format import Mode
+from dovetail.services.cli.run import execute
+from dovetail.services.cli.shell.backslash import STATEMENTS, is_backslash, refuse_backslash
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Session
+from dovetail.sql.syntax.parse import complete, parse
 
 _LEAVE = ("\\q", "quit", "exit")
 _HELP_WORDS = ("help", "\\h", "\\?")

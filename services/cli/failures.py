@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import typer
 from rich.text import Text
 
-from changelog.errors import DovetailError, EnvironmentFault
-from runtime.faults import remedy
-from services.cli.show import Screen
-from sql.syntax.redact import redacted
+from dovetail.changelog.errors import DovetailError, EnvironmentFault
+from dovetail.runtime.faults import remedy
+from dovetail.services.cli.show import Screen
+from dovetail.sql.syntax.redact import redacted
 
 FAILED = 1
 UNDECIDED = 3

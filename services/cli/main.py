@@ -14,12 +14,12 @@ from typing import Annotated
 
 import typer
 
-from services.cli.demo import EVENTS
-from services.cli.dictionaries import dictionary
-from services.cli.row_format import Format, Mode
-from services.cli.server import user
-from services.cli.shell import names
-from services.cli.unused_library import leave_out
+from dovetail.services.cli.demo import EVENTS
+from dovetail.services.cli.dictionaries import dictionary
+from dovetail.services.cli.row_format import Format, Mode
+from dovetail.services.cli.server import user
+from dovetail.services.cli.shell import names
+from dovetail.services.cli.unused_library import leave_out
 
 gc.set_threshold(100_000)
 """A fourth of the time of a short command would go into looking through its imports for garbage."""
@@ -48,7 +48,7 @@ def up(
     without: Annotated[list[str] | None, typer.Option(help="A component to leave out; may be given again.")] = None,
 ) -> None:
     """Start the local stack of this folder: Kafka, Redis, registry, Spark runner, lookup worker, HTTP server."""
-    from services.cli import stack_commands
+    from dovetail.services.cli import stack_commands
 
     stack_commands.up(without or ())
 
@@ -56,7 +56,7 @@ def up(
 @app.command(epilog="Example: `dovetail down`")
 def down() -> None:
     """Stop what `dovetail up` has started, and nothing else. Topics, views and checkpoints stay on disk."""
-    from services.cli import stack_commands
+    from dovetail.services.cli import stack_commands
 
     stack_commands.down()
 
@@ -64,7 +64,7 @@ def down() -> None:
 @app.command(epilog="Example: `dovetail status`")
 def status(output: Output = Format.TABLE) -> None:
     """Show what runs: every component, its address and its log. Exit code 1 if one has failed."""
-    from services.cli import stack_commands
+    from dovetail.services.cli import stack_commands
 
     stack_commands.status(output)
 
@@ -84,7 +84,7 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="So many lines of the past.")] = 100,
 ) -> None:
     """Show the log of a component, or what a view alone has to say, with batch and time, whoever runs it."""
-    from services.cli import stack_commands
+    from dovetail.services.cli import stack_commands
 
     stack_commands.logs(component, view, follow=follow, lines=lines)
 
@@ -100,7 +100,7 @@ def sql(
     output: Output = Format.TABLE,
 ) -> None:
     """Open the SQL console; with -c or a pipe, run statements and end."""
-    from services.cli import session_commands
+    from dovetail.services.cli import session_commands
 
     session_commands.sql(command, until_idle=until_idle, yes=yes, output=output, mode=_mode(table))
 
@@ -114,7 +114,7 @@ def run(
     output: Output = Format.TABLE,
 ) -> None:
     """Run the statements of a file, in order, up to the first that fails."""
-    from services.cli import session_commands
+    from dovetail.services.cli import session_commands
 
     session_commands.run(file, until_idle=until_idle, yes=yes, output=output, mode=_mode(table))
 
@@ -130,7 +130,7 @@ def tail(
     output: Output = Format.TABLE,
 ) -> None:
     """Follow a topic: its rows as they come, retractions in red. Ctrl-C ends it."""
-    from services.cli import session_commands
+    from dovetail.services.cli import session_commands
 
     session_commands.tail(name, from_beginning=from_beginning, limit=limit, output=output, mode=_mode(table))
 
@@ -152,7 +152,7 @@ def replay(
     output: Output = Format.TABLE,
 ) -> None:
     """Put dead letters back on the topics they came from, each once, however often it is repeated."""
-    from services.cli import session_commands
+    from dovetail.services.cli import session_commands
 
     session_commands.replay(topic, reasons=reason or (), dry_run=dry_run, output=output)
 
@@ -166,7 +166,7 @@ def verify(
 
     Exit code 1 if they differ, 3 if rows that were left out may be all there is to it, 0 if they agree.
     """
-    from services.cli import session_commands
+    from dovetail.services.cli import session_commands
 
     session_commands.verify(view, output)
 
@@ -182,7 +182,7 @@ def why(
     output: Output = Format.TABLE,
 ) -> None:
     """Show the records behind some rows of a view; or, where there are none, what became of those about them."""
-    from services.cli import session_commands
+    from dovetail.services.cli import session_commands
 
     session_commands.why(view, where, absent=absent, since=since, output=output)
 
@@ -192,10 +192,10 @@ def demo(
     events: Annotated[int, typer.Option(min=1, help="Events of the click-through pipeline.")] = EVENTS,
 ) -> None:
     """Run three examples through a stack of their own, start to end. A running stack is not touched."""
-    from runtime.settings import read_settings
-    from services.cli.demo import demonstration
-    from services.cli.failures import told
-    from services.cli.show import Screen
+    from dovetail.runtime.settings import read_settings
+    from dovetail.services.cli.demo import demonstration
+    from dovetail.services.cli.failures import told
+    from dovetail.services.cli.show import Screen
 
     screen = Screen()
     with told(screen):
@@ -205,10 +205,10 @@ def demo(
 @app.command(epilog="Example: `dovetail worker`")
 def worker() -> None:
     """Run a lookup worker until Ctrl-C. The partitions of lookup queries spread over all workers that run."""
-    from services.cli.failures import told
-    from services.cli.show import Screen
-    from services.cli.worker import work
-    from services.known_stacks import found_settings
+    from dovetail.services.cli.failures import told
+    from dovetail.services.cli.show import Screen
+    from dovetail.services.cli.worker import work
+    from dovetail.services.known_stacks import found_settings
 
     screen = Screen()
     with told(screen):
@@ -218,10 +218,10 @@ def worker() -> None:
 @app.command(epilog="Example: `dovetail serve`")
 def serve() -> None:
     """Run the HTTP server until Ctrl-C: SQL and changes for whoever has a token. `dovetail up` starts one too."""
-    from services.cli.failures import told
-    from services.cli.server.serve import run_server
-    from services.cli.show import Screen
-    from services.known_stacks import found_settings
+    from dovetail.services.cli.failures import told
+    from dovetail.services.cli.server.serve import run_server
+    from dovetail.services.cli.show import Screen
+    from dovetail.services.known_stacks import found_settings
 
     screen = Screen()
     with told(screen):

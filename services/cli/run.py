@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from services.cli.show import Screen, rows_text
-from services.session import Done, Live, Result, Rows, Session, Text
-from sql.syntax.parse import as_shown, parse
-from sql.syntax.statements import CreateView, Statement
+from dovetail.services.cli.show import Screen, rows_text
+from dovetail.services.session import Done, Live, Result, Rows, Session, Text
+from dovetail.sql.syntax.parse import as_shown, parse
+from dovetail.sql.syntax.statements import CreateView, Statement
 
 _ECHOED = 100
 
@@ -24,7 +24,7 @@ def execute(session: Session, screen: Screen, statement: Statement, *, until_idl
     """Run a statement and show its result; of a view that is created also how far it has read."""
     show_result(screen, session.execute(statement), until_idle=until_idle)
     if isinstance(statement, CreateView) and statement.materialized:
-        from services.cli.following.backfill_bar import show_backfill  # noqa: PLC0415 - it brings the planner
+        from dovetail.services.cli.following.backfill_bar import show_backfill  # noqa: PLC0415 - it brings the planner
 
         show_backfill(session, screen, statement.name)
 
@@ -43,7 +43,7 @@ def show_result(screen: Screen, result: Result, *, until_idle: bool = False) -> 
 
 def show_changelog(screen: Screen, live: Live, *, until_idle: bool) -> None:
     """The rows as they come. Ctrl-C ends the query, not the session."""
-    from services.cli.following.followed_rows import followed  # noqa: PLC0415 - most statements have no rows to come
+    from dovetail.services.cli.following.followed_rows import followed  # noqa: PLC0415 - most statements have no rows to come
 
     started = time.monotonic()
     if live.query:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import typer
 
-from services.cli.failures import FAILED, UNDECIDED, told
-from services.cli.row_format import Format, Mode
-from services.cli.run import run_script, show_result
-from services.cli.show import Screen, rows_text
-from services.known_stacks import found_settings
-from services.session import Session, agreed
-from services.session.context import unasked
-from sql.syntax.statements import Replay
+from dovetail.services.cli.failures import FAILED, UNDECIDED, told
+from dovetail.services.cli.row_format import Format, Mode
+from dovetail.services.cli.run import run_script, show_result
+from dovetail.services.cli.show import Screen, rows_text
+from dovetail.services.known_stacks import found_settings
+from dovetail.services.session import Session, agreed
+from dovetail.services.session.context import unasked
+from dovetail.sql.syntax.statements import Replay
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def sql(command: str | None, *, until_idle: bool, yes: bool, output: Format, mod
         if command is not None:
             run_script(session, screen, command, until_idle=until_idle, echo=False)
         elif sys.stdin.isatty():
-            from services.cli.console import Console
+            from dovetail.services.cli.console import Console
 
             Console(session, screen).run()
         else:
@@ -60,7 +60,7 @@ def run(file: Path, *, until_idle: bool, yes: bool, output: Format, mode: Mode) 
 
 
 def tail(name: str, *, from_beginning: bool, limit: int | None, output: Format, mode: Mode) -> None:
-    from services.cli.tail import tail_rows
+    from dovetail.services.cli.tail import tail_rows
 
     screen = Screen(output, mode=mode)
     with opened(screen) as session:
@@ -83,7 +83,7 @@ def why(view: str, where: str, *, absent: bool, since: str, output: Format) -> N
 
 
 def verify(view: str, output: Format) -> None:
-    from services.session.verification.verify import Verdict
+    from dovetail.services.session.verification.verify import Verdict
 
     screen = Screen(output)
     with opened(screen) as session:

@@ -15,11 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from changelog.formats import json_text
-from changelog.schema import WIRE_DELTA
-from services.cli.cells import NULL, beginning, texts, to_the_right
-from services.cli.row_format import Format, Mode
-from services.stack import ComponentStatus
+from dovetail.changelog.formats import json_text
+from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.services.cli.cells import NULL, beginning, texts, to_the_right
+from dovetail.services.cli.row_format import Format, Mode
+from dovetail.services.stack import ComponentStatus
 
 _SHOWN_ON_TERMINAL = 1_000
 _PROGRESS_EVERY_S = 2.0

@@ -8,22 +8,22 @@ from contextlib import closing
 
 import typer
 
-from changelog.errors import StackError
-from runtime.clock import now_ms
-from runtime.environment.told_files import tell_files
-from runtime.environment.unknown_variables import warn_of_unknown
-from runtime.settings import Settings, read_settings
-from services.cli.failures import FAILED, told
-from services.cli.row_format import Format
-from services.cli.show import Screen
-from services.cli.view_log import view_log
-from services.known_stacks import forget, found_settings, remember
-from services.liveness import Standing, account, await_settled, standings
-from services.stack import Stack
-from services.stack.components import COMPONENT_NAMES, component
-from services.stack.state import Phase
-from sql.catalog import Catalog
-from sql.engines import Engine
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.environment.told_files import tell_files
+from dovetail.runtime.environment.unknown_variables import warn_of_unknown
+from dovetail.runtime.settings import Settings, read_settings
+from dovetail.services.cli.failures import FAILED, told
+from dovetail.services.cli.row_format import Format
+from dovetail.services.cli.show import Screen
+from dovetail.services.cli.view_log import view_log
+from dovetail.services.known_stacks import forget, found_settings, remember
+from dovetail.services.liveness import Standing, account, await_settled, standings
+from dovetail.services.stack import Stack
+from dovetail.services.stack.components import COMPONENT_NAMES, component
+from dovetail.services.stack.state import Phase
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.engines import Engine
 
 _ENGINES = {"spark": Engine.SPARK.value, "worker": Engine.FAUST.value}
 """What the components run."""

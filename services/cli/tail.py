@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from services.cli.following.followed_rows import followed
-from services.cli.show import Screen
-from services.session import Session
-from services.session.tail.topic_views import TopicTail, topic_view
+from dovetail.services.cli.following.followed_rows import followed
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Session
+from dovetail.services.session.tail.topic_views import TopicTail, topic_view
 
 
 def tail_rows(session: Session, screen: Screen, name: str, *, from_beginning: bool, limit: int | None) -> None:

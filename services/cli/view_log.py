@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 
-from changelog.errors import StackError, UnknownName
-from runtime.logs.log_reading import Following, last_lines
-from runtime.logs.query_logs import log_of
-from runtime.settings import Settings
-from sql.catalog import Catalog
+from dovetail.changelog.errors import StackError, UnknownName
+from dovetail.runtime.logs.log_reading import Following, last_lines
+from dovetail.runtime.logs.query_logs import log_of
+from dovetail.runtime.settings import Settings
+from dovetail.sql.catalog import Catalog
 
 _POLL_S = 0.1
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT[\d:.]+Z) |\{.*?\"timestamp\": \"([^\"]+)\"")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from runtime.logs.process_log import configure_logs
-from runtime.processes.signals import told_to_stop
-from runtime.settings import Settings
-from services.session.session import connected_settings
-from services.stack import Stack
-from services.worker.__main__ import run
+from dovetail.runtime.logs.process_log import configure_logs
+from dovetail.runtime.processes.signals import told_to_stop
+from dovetail.runtime.settings import Settings
+from dovetail.services.session.session import connected_settings
+from dovetail.services.stack import Stack
+from dovetail.services.worker.__main__ import run
 
 
 def work(settings: Settings) -> None:

@@ -6,12 +6,12 @@ import logging
 
 from confluent_kafka import TopicPartition
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
-from dictionaries.supervised_thread import SupervisedThread
-from services.commands.command_codec import Answer, Command, CommandHandler, Outcome, answer_bytes, command_of
-from services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.dictionaries.supervised_thread import SupervisedThread
+from dovetail.services.commands.command_codec import Answer, Command, CommandHandler, Outcome, answer_bytes, command_of
+from dovetail.services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
 
 _LOG = logging.getLogger("dovetail.worker")
 _POLL_S = 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 
 COMMANDS = "dovetail.commands"
 RESULTS = "dovetail.command-results"

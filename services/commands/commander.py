@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, TopicPartition
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
-from broker.topic_writer import TopicWriter
-from services.commands.command_codec import Answer, Command, answer_of, command_bytes
-from services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.broker.topic_writer import TopicWriter
+from dovetail.services.commands.command_codec import Answer, Command, answer_of, command_bytes
+from dovetail.services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
 
 _POLL_S = 0.1
 

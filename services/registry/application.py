@@ -15,18 +15,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from broker.registry.protobuf_text import serialised_text
-from broker.registry.registered import Reference, SchemaNonsense, SchemaText, SchemaType
-from runtime.serving.foreign_requests import hosts_of
-from runtime.settings import Settings
-from services.registry.protection import expect_login
-from services.registry.refusals import RefusalCode, RegistryRefused
-from services.registry.store import Version
-from services.registry.subjects import EVERYBODY, Subjects
-from services.serve.gate import expect_host, expect_own_page
-from services.serve.refusals import RequestRefused
-from services.serve.statements.bodies import body_of, media_type_of
-from sql.syntax.redact import quoted
+from dovetail.broker.registry.protobuf_text import serialised_text
+from dovetail.broker.registry.registered import Reference, SchemaNonsense, SchemaText, SchemaType
+from dovetail.runtime.serving.foreign_requests import hosts_of
+from dovetail.runtime.settings import Settings
+from dovetail.services.registry.protection import expect_login
+from dovetail.services.registry.refusals import RefusalCode, RegistryRefused
+from dovetail.services.registry.store import Version
+from dovetail.services.registry.subjects import EVERYBODY, Subjects
+from dovetail.services.serve.gate import expect_host, expect_own_page
+from dovetail.services.serve.refusals import RequestRefused
+from dovetail.services.serve.statements.bodies import body_of, media_type_of
+from dovetail.sql.syntax.redact import quoted
 
 _LOG = logging.getLogger("dovetail.registry")
 _MEDIA = "application/vnd.schemaregistry.v1+json"

@@ -6,8 +6,8 @@ import avro.errors
 import avro.name
 import avro.schema
 
-from broker.registry.avro_text import tree
-from broker.registry.registered import SchemaNonsense, WholeSchema
+from dovetail.broker.registry.avro_text import tree
+from dovetail.broker.registry.registered import SchemaNonsense, WholeSchema
 
 
 def parsed(whole: WholeSchema) -> avro.schema.Schema:

@@ -12,10 +12,10 @@ from enum import StrEnum
 import avro.compatibility
 import avro.errors
 
-from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
-from services.registry.avro_schema import parsed
-from services.registry.json_schemas.coverage import uncovered
-from services.registry.protobuf_changes import changes
+from dovetail.broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
+from dovetail.services.registry.avro_schema import parsed
+from dovetail.services.registry.json_schemas.coverage import uncovered
+from dovetail.services.registry.protobuf_changes import changes
 
 
 class Level(StrEnum):

@@ -6,13 +6,13 @@ import logging
 
 import uvicorn
 
-from runtime.processes.listener import address_of, listening
-from runtime.settings import Settings
-from services.registry.application import registry_application
-from services.registry.protection import expect_protected
-from services.registry.store import SchemaStore
-from services.registry.subjects import Subjects
-from services.serve.connections import MOST_WAITING, ConnectionConfig
+from dovetail.runtime.processes.listener import address_of, listening
+from dovetail.runtime.settings import Settings
+from dovetail.services.registry.application import registry_application
+from dovetail.services.registry.protection import expect_protected
+from dovetail.services.registry.store import SchemaStore
+from dovetail.services.registry.subjects import Subjects
+from dovetail.services.serve.connections import MOST_WAITING, ConnectionConfig
 
 _LOG = logging.getLogger("dovetail.registry")
 _REQUESTS = 200

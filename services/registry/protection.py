@@ -9,10 +9,10 @@ from http import HTTPStatus
 
 from starlette.datastructures import Headers
 
-from changelog.errors import StackError
-from runtime.settings import Settings
-from services.serve.gate import is_loopback
-from services.serve.refusals import RequestRefused
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.gate import is_loopback
+from dovetail.services.serve.refusals import RequestRefused
 
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="dovetail schema registry", charset="UTF-8"'}
 

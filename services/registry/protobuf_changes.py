@@ -18,8 +18,8 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
-from broker.registry.protobuf_text import descriptors
-from broker.registry.registered import WholeSchema
+from dovetail.broker.registry.protobuf_text import descriptors
+from dovetail.broker.registry.registered import WholeSchema
 
 _OF_GOOGLE = "google/protobuf/"
 

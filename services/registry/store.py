@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from broker.registry.registered import Reference, SchemaText, SchemaType
+from dovetail.broker.registry.registered import Reference, SchemaText, SchemaType
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS schemas (

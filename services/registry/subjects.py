@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from broker.registry import avro_text, protobuf_text
-from broker.registry.registered import Reference, SchemaNonsense, SchemaText, SchemaType, WholeSchema
-from services.registry.avro_schema import parsed
-from services.registry.compatibility import Level, objections
-from services.registry.json_schemas.patterns import expect_schema
-from services.registry.refusals import RefusalCode, RegistryRefused
-from services.registry.store import SchemaStore, Version
+from dovetail.broker.registry import avro_text, protobuf_text
+from dovetail.broker.registry.registered import Reference, SchemaNonsense, SchemaText, SchemaType, WholeSchema
+from dovetail.services.registry.avro_schema import parsed
+from dovetail.services.registry.compatibility import Level, objections
+from dovetail.services.registry.json_schemas.patterns import expect_schema
+from dovetail.services.registry.refusals import RefusalCode, RegistryRefused
+from dovetail.services.registry.store import SchemaStore, Version
 
 EVERYBODY = ""
 """The subject whose level is that of all that have none of their own."""

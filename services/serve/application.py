@@ -15,16 +15,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from changelog.errors import DovetailError
-from services.serve.access.doorkeeper import expect_role
-from services.serve.endpoints import Endpoint, Handler
-from services.serve.figures import Figures
-from services.serve.gate import Gate
-from services.serve.hang_ups import HangUps
-from services.serve.refusals import RequestRefused, defect, refusal
-from services.serve.routes import ENDPOINTS
-from services.serve.service import Service, place_of, user_of
-from sql.syntax.redact import quoted
+from dovetail.changelog.errors import DovetailError
+from dovetail.services.serve.access.doorkeeper import expect_role
+from dovetail.services.serve.endpoints import Endpoint, Handler
+from dovetail.services.serve.figures import Figures
+from dovetail.services.serve.gate import Gate
+from dovetail.services.serve.hang_ups import HangUps
+from dovetail.services.serve.refusals import RequestRefused, defect, refusal
+from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.service import Service, place_of, user_of
+from dovetail.sql.syntax.redact import quoted
 
 
 def application(service: Service) -> Starlette:

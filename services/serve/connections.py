@@ -10,7 +10,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from services.serve.refusals import RequestRefused, refusal
+from dovetail.services.serve.refusals import RequestRefused, refusal
 
 MOST_WAITING = 200
 """Connections that have asked nothing yet, or not to the end of the headers."""

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from services.serve.statements.desk import Desk
-from services.serve.tails.fan_out import FanOut
+from dovetail.services.serve.statements.desk import Desk
+from dovetail.services.serve.tails.fan_out import FanOut
 
 
 class _Behind(Collector):

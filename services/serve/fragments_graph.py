@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runtime.clock import now_ms
-from services.liveness import Standing, standings
-from services.serve.watch.reading import offsets_of
-from services.session import Session
-from sql.catalog import Catalog, Query, Relation, What
-from sql.catalog.stored_topics import topic_of
-from sql.engines import Engine
-from sql.syntax.statements import CreateView
+from dovetail.runtime.clock import now_ms
+from dovetail.services.liveness import Standing, standings
+from dovetail.services.serve.watch.reading import offsets_of
+from dovetail.services.session import Session
+from dovetail.sql.catalog import Catalog, Query, Relation, What
+from dovetail.sql.catalog.stored_topics import topic_of
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.statements import CreateView
 
 Edge = tuple[str, str]
 

@@ -9,11 +9,18 @@ from http import HTTPStatus
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from changelog.errors import DovetailError
-from runtime.serving.foreign_requests import ForeignRequest, foreign_host, foreign_page, host_of, hosts_of, names_of
-from runtime.settings import Settings
-from services.serve.access.doorkeeper import Doorkeeper
-from services.serve.refusals import RequestRefused, refusal
+from dovetail.changelog.errors import DovetailError
+from dovetail.runtime.serving.foreign_requests import (
+    ForeignRequest,
+    foreign_host,
+    foreign_page,
+    host_of,
+    hosts_of,
+    names_of,
+)
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.access.doorkeeper import Doorkeeper
+from dovetail.services.serve.refusals import RequestRefused, refusal
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.endpoints import Endpoint, Parameter
 
 VERSION = "3.1.0"
 _ERROR = {

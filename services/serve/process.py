@@ -11,18 +11,18 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from changelog.errors import StackError
-from runtime.processes.engine_bounds import bounded_engine
-from runtime.processes.listener import address_of, listening
-from runtime.settings import Settings
-from services.serve.access.first_admin import add_first_admin
-from services.serve.access.users import UserFile
-from services.serve.application import application
-from services.serve.connections import MOST_WAITING, ConnectionConfig
-from services.serve.gate import is_loopback
-from services.serve.service import Service
-from services.serve.statements.desk import OpenSession
-from services.session import Session
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.processes.engine_bounds import bounded_engine
+from dovetail.runtime.processes.listener import address_of, listening
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.access.first_admin import add_first_admin
+from dovetail.services.serve.access.users import UserFile
+from dovetail.services.serve.application import application
+from dovetail.services.serve.connections import MOST_WAITING, ConnectionConfig
+from dovetail.services.serve.gate import is_loopback
+from dovetail.services.serve.service import Service
+from dovetail.services.serve.statements.desk import OpenSession
+from dovetail.services.session import Session
 
 _LOG = logging.getLogger("dovetail.serve")
 _FURTHER_REQUESTS = 200

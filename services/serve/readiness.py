@@ -7,8 +7,8 @@ import logging
 import time
 from collections.abc import Callable
 
-from changelog.errors import DovetailError
-from services.session import Session
+from dovetail.changelog.errors import DovetailError
+from dovetail.services.session import Session
 
 _LOG = logging.getLogger("dovetail.serve")
 _LASTS_S = 1.0

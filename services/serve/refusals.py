@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from starlette.responses import Response
 
-from changelog.errors import (
+from dovetail.changelog.errors import (
     Domain,
     DovetailError,
     EnvironmentFault,
@@ -21,7 +21,7 @@ from changelog.errors import (
     StorageRefused,
     UnknownName,
 )
-from sql.syntax.redact import quoted
+from dovetail.sql.syntax.redact import quoted
 
 JSON = "application/json"
 _AGAIN_S = "1"

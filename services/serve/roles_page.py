@@ -1,4 +1,4 @@
-"""docs/roles.md, made from the code: ``python -m services.serve.roles_page`` writes it."""
+"""docs/roles.md, made from the code: ``python -m dovetail.services.serve.roles_page`` writes it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
-from services.serve.access.role import Role
-from services.serve.access.statement_roles import role_for
-from services.serve.routes import ENDPOINTS
-from sql.syntax.statements import Statement
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.statement_roles import role_for
+from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.sql.syntax.statements import Statement
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "roles.md"
 _HEAD = """# Rights of each role
 
-This page is made from the code, by `python -m services.serve.roles_page`.
+This page is made from the code, by `python -m dovetail.services.serve.roles_page`.
 
 A user of the [HTTP server](serve.md#who-may-ask) has one role, for all streams, views, dictionaries and topics; there
 are no rights on single ones. Where no user was ever added, whoever reaches the port is an `admin`. The command line

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from runtime.settings import Settings
-from services.serve.access.doorkeeper import Doorkeeper
-from services.serve.access.users import User, UserFile
-from services.serve.figures import Figures
-from services.serve.readiness import Readiness
-from services.serve.statements.bounds import Allowance
-from services.serve.statements.desk import Desk, OpenSession
-from services.serve.tails.fan_out import FanOut
-from services.serve.watch.watcher import Watcher
-from services.session.context import silent, unasked
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.access.doorkeeper import Doorkeeper
+from dovetail.services.serve.access.users import User, UserFile
+from dovetail.services.serve.figures import Figures
+from dovetail.services.serve.readiness import Readiness
+from dovetail.services.serve.statements.bounds import Allowance
+from dovetail.services.serve.statements.desk import Desk, OpenSession
+from dovetail.services.serve.tails.fan_out import FanOut
+from dovetail.services.serve.watch.watcher import Watcher
+from dovetail.services.session.context import silent, unasked
 
 
 @dataclass(frozen=True)

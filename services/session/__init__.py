@@ -12,8 +12,8 @@ replay     REPLAY
 verification  a view against its inputs
 """
 
-from services.session.context import agreed
-from services.session.result import Changelog, Done, Live, Result, Rows, Text
-from services.session.session import Session
+from dovetail.services.session.context import agreed
+from dovetail.services.session.result import Changelog, Done, Live, Result, Rows, Text
+from dovetail.services.session.session import Session
 
 __all__ = ["Changelog", "Done", "Live", "Result", "Rows", "Session", "Text", "agreed"]

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from broker.reader import Places, all_columns, read_topic
-from broker.topics import PartitionOffsets
-from changelog.dead_letter import is_letters
-from changelog.schema import StreamSchema
-from services.session.context import Context
-from services.session.dictionaries.sources import dictionary_rows
-from services.session.dictionaries.system_dictionaries import statistics
-from services.session.letters.letter_topic import letters_now
-from sql.bind.bounded.snapshot import Snapshot
-from sql.bind.bounded.snapshot_items import content_schema
-from sql.planner import stream_of
-from sql.relations import Stream
-from sql.syntax.statements import CreateDictionary
-from sql.system_tables import SYSTEM_TABLES
+from dovetail.broker.reader import Places, all_columns, read_topic
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.dead_letter import is_letters
+from dovetail.changelog.schema import StreamSchema
+from dovetail.services.session.context import Context
+from dovetail.services.session.dictionaries.sources import dictionary_rows
+from dovetail.services.session.dictionaries.system_dictionaries import statistics
+from dovetail.services.session.letters.letter_topic import letters_now
+from dovetail.sql.bind.bounded.snapshot import Snapshot
+from dovetail.sql.bind.bounded.snapshot_items import content_schema
+from dovetail.sql.planner import stream_of
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.statements import CreateDictionary
+from dovetail.sql.system_tables import SYSTEM_TABLES
 
 Offsets = Mapping[str, PartitionOffsets]
 """Topic → partition → offset."""

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
-from changelog.errors import Unsupported
-from runtime.clock import now_ms
-from runtime.settings import Settings
-from runtime.storage.places import storage_at
-from runtime.storage.spark_conf import read_conf
-from runtime.storage.storage import Storage
-from services.live_workers import live_workers
-from sql.catalog import Catalog
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.changelog.errors import Unsupported
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.places import storage_at
+from dovetail.runtime.storage.spark_conf import read_conf
+from dovetail.runtime.storage.storage import Storage
+from dovetail.services.live_workers import live_workers
+from dovetail.sql.catalog import Catalog
 
 if TYPE_CHECKING:
-    from broker.topic_writer import TopicWriter
-    from services.commands.commander import Commander
+    from dovetail.broker.topic_writer import TopicWriter
+    from dovetail.services.commands.commander import Commander
 
 Say = Callable[[str], None]
 """Takes a line of progress."""
@@ -76,13 +76,13 @@ class Context:
 
     @cached_property
     def writer(self) -> TopicWriter:
-        from broker.topic_writer import TopicWriter
+        from dovetail.broker.topic_writer import TopicWriter
 
         return TopicWriter(self.brokers, self.settings.broker_timeout_s)
 
     @cached_property
     def commander(self) -> Commander:
-        from services.commands.commander import Commander
+        from dovetail.services.commands.commander import Commander
 
         return Commander(self.brokers, self.topics, self.writer, self.settings.command_timeout_s)
 

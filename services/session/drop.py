@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 
-from broker.names import topics_of_query
-from changelog.dead_letter import SUFFIX as DEAD_LETTERS
-from changelog.errors import ServiceUnavailable, Unsupported
-from services.session import topics
-from services.session.context import Context
-from services.session.result import Done
-from sql.catalog import Desired, Query, Relation, What
-from sql.catalog.stored_topics import topic_of
-from sql.syntax.statements import CreateView, Drop, Terminate
+from dovetail.broker.names import topics_of_query
+from dovetail.changelog.dead_letter import SUFFIX as DEAD_LETTERS
+from dovetail.changelog.errors import ServiceUnavailable, Unsupported
+from dovetail.services.session import topics
+from dovetail.services.session.context import Context
+from dovetail.services.session.result import Done
+from dovetail.sql.catalog import Desired, Query, Relation, What
+from dovetail.sql.catalog.stored_topics import topic_of
+from dovetail.sql.syntax.statements import CreateView, Drop, Terminate
 
 _POLL_S = 0.1
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from changelog.errors import SqlError
-from services.session.context import Context
-from services.session.result import Done
-from sql.functions.dialects import DIALECTS
-from sql.functions.own_functions import is_taken
-from sql.syntax.statements import CreateFunction
+from dovetail.changelog.errors import SqlError
+from dovetail.services.session.context import Context
+from dovetail.services.session.result import Done
+from dovetail.sql.functions.dialects import DIALECTS
+from dovetail.sql.functions.own_functions import is_taken
+from dovetail.sql.syntax.statements import CreateFunction
 
 
 def create_function(context: Context, statement: CreateFunction) -> Done:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker.topics import PartitionOffsets
-from changelog.errors import ServiceUnavailable, SqlError
-from services.session.contents import Offsets
-from services.session.context import Context
-from sql.catalog import Actual, Desired, Query
-from sql.engines import Engine
-from sql.fragments import Fragment
-from sql.planner import Plan, plan_query
-from sql.syntax.statements import CreateView
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.errors import ServiceUnavailable, SqlError
+from dovetail.services.session.contents import Offsets
+from dovetail.services.session.context import Context
+from dovetail.sql.catalog import Actual, Desired, Query
+from dovetail.sql.engines import Engine
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.statements import CreateView
 
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0

@@ -11,17 +11,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.dead_letter import is_letters, topic_of
-from changelog.errors import Unsupported
-from changelog.schema import TIME, Column, Included
-from services.liveness import standings
-from services.session.context import Context
-from services.session.result import Rows, Text
-from sql.catalog import Query, Relation, What
-from sql.catalog.like import matches
-from sql.query_settings import SETTINGS
-from sql.syntax.rules import Rules
-from sql.syntax.statements import (
+from dovetail.changelog.dead_letter import is_letters, topic_of
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import TIME, Column, Included
+from dovetail.services.liveness import standings
+from dovetail.services.session.context import Context
+from dovetail.services.session.result import Rows, Text
+from dovetail.sql.catalog import Query, Relation, What
+from dovetail.sql.catalog.like import matches
+from dovetail.sql.query_settings import SETTINGS
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import (
     CreateDictionary,
     CreateFunction,
     CreateIndex,
@@ -31,8 +31,8 @@ from sql.syntax.statements import (
     Show,
     ShowCreate,
 )
-from sql.syntax.types import display
-from sql.system_tables import DEAD_LETTERS
+from dovetail.sql.syntax.types import display
+from dovetail.sql.system_tables import DEAD_LETTERS
 
 INSTANT = pa.timestamp("ms", tz="UTC")
 _FROM_RECORD = {TIME: "the time of the record"}
@@ -50,13 +50,13 @@ def show(context: Context, statement: Show) -> Rows:
         case "settings":
             return _settings(statement.like)
         case "dead letters":
-            from services.session.letters.listing import show_dead_letters
+            from dovetail.services.session.letters.listing import show_dead_letters
 
             return show_dead_letters(context, statement)
         case "topics":
             return _topics(context, statement.like)
         case "state":
-            from services.session.live.show_state import show_state
+            from dovetail.services.session.live.show_state import show_state
 
             return show_state(context, statement)
         case "indexes":
@@ -113,7 +113,7 @@ def _topics(context: Context, like: str | None) -> Rows:
 
 
 def _views(context: Context, like: str | None) -> Rows:
-    from services.session.live.view_backlogs import NO_BACKLOG, view_backlogs
+    from dovetail.services.session.live.view_backlogs import NO_BACKLOG, view_backlogs
 
     found = {one.query.name: one for one in standings(context.catalog, context.now_ms)}
     behind, note = view_backlogs(context, [one.query for one in found.values()])
@@ -209,7 +209,7 @@ def _named(context: Context, what: What, like: str | None) -> Rows:
 
 
 def _functions(context: Context, like: str | None) -> Rows:
-    from sql.functions.own_functions import usage_of
+    from dovetail.sql.functions.own_functions import usage_of
 
     lines = [
         {
@@ -232,13 +232,13 @@ def describe(context: Context, statement: Describe) -> Rows:
     is none of these, what PRINT shows of its records.
     """
     if is_letters(statement.name):
-        from services.session.letters.letter_topic import expect_letters
+        from dovetail.services.session.letters.letter_topic import expect_letters
 
         expect_letters(context, statement.name, "DESCRIBE")
         return _columns([(field.name, field.type, None) for field in DEAD_LETTERS], (), Rules.TIMEPLUS)
     relation = context.catalog.find(statement.name)
     if relation is None:
-        from services.session.tail.topic_views import topic_view
+        from dovetail.services.session.tail.topic_views import topic_view
 
         _, view = topic_view(context, statement.name)
         return _columns([(field.name, field.type, None) for field in view.schema], (), Rules.TIMEPLUS)
@@ -253,7 +253,7 @@ def describe(context: Context, statement: Describe) -> Rows:
             definition.primary_key,
             Rules.TIMEPLUS,
         )
-    from sql.planner import stream_of
+    from dovetail.sql.planner import stream_of
 
     stream = stream_of(context.catalog, statement.name)
     columns: list[tuple[str, pa.DataType, Column | None]] = []

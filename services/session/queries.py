@@ -10,18 +10,18 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from changelog.errors import ServiceUnavailable, SqlError, StackError, UnknownName, Unsupported
-from runtime.leases import RENEWED_EVERY_S, lease_from_now
-from services.session.across_views.elsewhere import explained_elsewhere
-from services.session.context import Context
-from services.session.drop import await_gone, topics_of_select
-from services.session.result import Done, Text
-from services.session.topics import output_shape, sizes
-from sql.catalog import Actual, Desired, Query
-from sql.catalog.entries import queries_of
-from sql.engines import Engine
-from sql.planner import Plan, plan_query
-from sql.syntax.statements import CreateView, Explain, ExplainView, Pause, Resume, Select
+from dovetail.changelog.errors import ServiceUnavailable, SqlError, StackError, UnknownName, Unsupported
+from dovetail.runtime.leases import RENEWED_EVERY_S, lease_from_now
+from dovetail.services.session.across_views.elsewhere import explained_elsewhere
+from dovetail.services.session.context import Context
+from dovetail.services.session.drop import await_gone, topics_of_select
+from dovetail.services.session.result import Done, Text
+from dovetail.services.session.topics import output_shape, sizes
+from dovetail.sql.catalog import Actual, Desired, Query
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.engines import Engine
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.statements import CreateView, Explain, ExplainView, Pause, Resume, Select
 
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from changelog.schema import StreamSchema
+from dovetail.changelog.schema import StreamSchema
 
 
 @dataclass(frozen=True)

@@ -15,28 +15,28 @@ from typing import TypeVar
 import pyarrow as pa
 from sqlglot import exp
 
-from broker.registry.client import schemas_of
-from changelog.changes import Changes
-from changelog.encode import Encoded, records_of
-from changelog.encodings.registry import format_kind
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.formats import decimal_text
-from changelog.formats.members import Member
-from changelog.formats.record_parts import expect_written
-from changelog.schema import EVENT_TIME_TYPE, TIME, Kind, StreamSchema
-from changelog.suggest import suggestion
-from services.session.contents import answer
-from services.session.context import Context
-from services.session.frames.fitted_columns import fitted
-from services.session.result import Done
-from services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
-from sql.bind.bounded.snapshot import Snapshot, snapshot_of
-from sql.bind.reading import dialect_of
-from sql.planner import plan_query
-from sql.relations import Stream
-from sql.syntax.parse import parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Computed, CreateStream, CreateView, Delete, Insert, Literal, Select, Update
+from dovetail.broker.registry.client import schemas_of
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.encode import Encoded, records_of
+from dovetail.changelog.encodings.registry import format_kind
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.formats import decimal_text
+from dovetail.changelog.formats.members import Member
+from dovetail.changelog.formats.record_parts import expect_written
+from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Kind, StreamSchema
+from dovetail.changelog.suggest import suggestion
+from dovetail.services.session.contents import answer
+from dovetail.services.session.context import Context
+from dovetail.services.session.frames.fitted_columns import fitted
+from dovetail.services.session.result import Done
+from dovetail.services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
+from dovetail.sql.bind.bounded.snapshot import Snapshot, snapshot_of
+from dovetail.sql.bind.reading import dialect_of
+from dovetail.sql.planner import plan_query
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Computed, CreateStream, CreateView, Delete, Insert, Literal, Select, Update
 
 _Change = TypeVar("_Change", Update, Delete)
 _ColumnCast = Callable[[pa.ChunkedArray, pa.DataType, str], pa.ChunkedArray]

@@ -10,24 +10,24 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from broker.address import BrokerAddress
-from broker.reader import RECORDS, TopicReader
-from broker.registry.client import schemas_of
-from broker.topics import PartitionOffsets
-from changelog.changes import DELTA
-from changelog.decode import Decoder
-from changelog.errors import Unsupported
-from changelog.schema import ARRIVAL, WIRE_DELTA, Kind, StreamSchema
-from services.session.contents import answer
-from services.session.context import Context
-from services.session.input_progress import CatchUp, await_upstream, expect_alive
-from services.session.queries import engines_of, expect_runner, leased, warned
-from services.session.result import Changelog, Live, Rows
-from services.session.views import from_now_on
-from sql.planner import Plan, plan_query
-from sql.relations import Stream
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Select
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.reader import RECORDS, TopicReader
+from dovetail.broker.registry.client import schemas_of
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import ARRIVAL, WIRE_DELTA, Kind, StreamSchema
+from dovetail.services.session.contents import answer
+from dovetail.services.session.context import Context
+from dovetail.services.session.input_progress import CatchUp, await_upstream, expect_alive
+from dovetail.services.session.queries import engines_of, expect_runner, leased, warned
+from dovetail.services.session.result import Changelog, Live, Rows
+from dovetail.services.session.views import from_now_on
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Select
 
 _POLL_S = 0.1
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from broker.address import BrokerAddress
-from changelog.errors import StackError
-from runtime.settings import Settings
-from services.known_stacks import elsewhere
-from services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
-from services.session.result import Result
-from services.stack import Stack
-from services.stack.state import Phase
-from sql.catalog import Catalog
-from sql.engines import Engine
-from sql.syntax.statements import (
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import Settings
+from dovetail.services.known_stacks import elsewhere
+from dovetail.services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
+from dovetail.services.session.result import Result
+from dovetail.services.stack import Stack
+from dovetail.services.stack.state import Phase
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.statements import (
     AlterStream,
     AlterView,
     BackupView,
@@ -51,7 +51,7 @@ from sql.syntax.statements import (
 )
 
 if TYPE_CHECKING:
-    from services.session.verification.verify import Verification
+    from dovetail.services.session.verification.verify import Verification
 
 
 class Session:
@@ -105,12 +105,12 @@ class Session:
 
     def run(self, script: str) -> list[Result]:
         """The results of all statements of ``script``."""
-        from sql.syntax.parse import parse
+        from dovetail.sql.syntax.parse import parse
 
         return [self.execute(statement) for statement in parse(script)]
 
     def verify(self, view: str) -> Verification:
-        from services.session.verification.verify import verify
+        from dovetail.services.session.verification.verify import verify
 
         return verify(self.context, view)
 
@@ -118,7 +118,7 @@ class Session:
         """Raises a DovetailError that says what, where and how to go on."""
         match statement:
             case Select():
-                from services.session.select import select
+                from dovetail.services.session.select import select
 
                 return select(self.context, statement)
             case Insert() | Update() | Delete():
@@ -139,43 +139,43 @@ class Session:
     def _create(self, statement: CreateStream | CreateView | CreateIndex | CreateDictionary | CreateFunction) -> Result:
         match statement:
             case CreateStream():
-                from services.session.streams import create_stream
+                from dovetail.services.session.streams import create_stream
 
                 return create_stream(self.context, statement)
             case CreateView():
-                from services.session.views import create_view
+                from dovetail.services.session.views import create_view
 
                 return create_view(self.context, statement)
             case CreateIndex():
-                from services.session.streams import create_index
+                from dovetail.services.session.streams import create_index
 
                 return create_index(self.context, statement)
             case CreateDictionary():
-                from services.session.dictionaries.dictionary_statements import create_dictionary
+                from dovetail.services.session.dictionaries.dictionary_statements import create_dictionary
 
                 return create_dictionary(self.context, statement)
             case CreateFunction():
-                from services.session.functions import create_function
+                from dovetail.services.session.functions import create_function
 
                 return create_function(self.context, statement)
 
     def _alter(self, statement: AlterStream | AlterView | Drop) -> Result:
         match statement:
             case AlterStream():
-                from services.session.streams import alter_stream
+                from dovetail.services.session.streams import alter_stream
 
                 return alter_stream(self.context, statement)
             case AlterView():
-                from services.session.alter.alter_view import alter_view
+                from dovetail.services.session.alter.alter_view import alter_view
 
                 return alter_view(self.context, statement)
             case Drop():
-                from services.session.drop import drop
+                from dovetail.services.session.drop import drop
 
                 return drop(self.context, statement)
 
     def _change(self, statement: Insert | Update | Delete) -> Result:
-        from services.session import rows
+        from dovetail.services.session import rows
 
         match statement:
             case Insert():
@@ -186,7 +186,7 @@ class Session:
                 return rows.delete(self.context, statement)
 
     def _list(self, statement: Show | Describe | ShowCreate | Print) -> Result:
-        from services.session import listing
+        from dovetail.services.session import listing
 
         match statement:
             case Show():
@@ -196,12 +196,12 @@ class Session:
             case ShowCreate():
                 return listing.show_create(self.context, statement)
             case Print():
-                from services.session.tail.print_topic import print_topic
+                from dovetail.services.session.tail.print_topic import print_topic
 
                 return print_topic(self.context, statement)
 
     def _explain(self, statement: Explain | ExplainView | ExplainAnalyze | Why) -> Result:
-        from services.session import queries
+        from dovetail.services.session import queries
 
         match statement:
             case Explain():
@@ -209,16 +209,16 @@ class Session:
             case ExplainView():
                 return queries.explain_view(self.context, statement)
             case ExplainAnalyze():
-                from services.session.live.analyze import explain_analyze
+                from dovetail.services.session.live.analyze import explain_analyze
 
                 return explain_analyze(self.context, statement)
             case Why():
-                from services.session.why.why import why
+                from dovetail.services.session.why.why import why
 
                 return why(self.context, statement)
 
     def _order(self, statement: Pause | Resume | Terminate | Replay | System | BackupView | RestoreView) -> Result:
-        from services.session import queries
+        from dovetail.services.session import queries
 
         match statement:
             case Pause():
@@ -226,23 +226,23 @@ class Session:
             case Resume():
                 return queries.resume(self.context, statement)
             case Terminate():
-                from services.session.drop import terminate
+                from dovetail.services.session.drop import terminate
 
                 return terminate(self.context, statement)
             case Replay():
-                from services.session.replay.replay import replay
+                from dovetail.services.session.replay.replay import replay
 
                 return replay(self.context, statement)
             case System():
-                from services.session.dictionaries.dictionary_statements import reload
+                from dovetail.services.session.dictionaries.dictionary_statements import reload
 
                 return reload(self.context, statement)
             case BackupView():
-                from services.session.backup.backup_view import backup_view
+                from dovetail.services.session.backup.backup_view import backup_view
 
                 return backup_view(self.context, statement)
             case RestoreView():
-                from services.session.backup.restore_view import restore_view
+                from dovetail.services.session.backup.restore_view import restore_view
 
                 return restore_view(self.context, statement)
 

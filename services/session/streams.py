@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicShape, config_for
-from changelog.errors import DovetailError, SqlError, Unsupported
-from services.session import topics
-from services.session.context import Context
-from services.session.drop import expect_disposable
-from services.session.result import Done
-from services.session.schemas.columns_of_schema import with_columns
-from services.session.schemas.registration import expect_schema
-from sql.catalog import Catalog, Relation, What
-from sql.catalog.records import RelationDefinition
-from sql.catalog.stored_topics import topic_of
-from sql.planner import plan_query
-from sql.relations import Relations
-from sql.stream_settings import expect_settings
-from sql.syntax.alterations import altered
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import (
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicShape, config_for
+from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
+from dovetail.services.session import topics
+from dovetail.services.session.context import Context
+from dovetail.services.session.drop import expect_disposable
+from dovetail.services.session.result import Done
+from dovetail.services.session.schemas.columns_of_schema import with_columns
+from dovetail.services.session.schemas.registration import expect_schema
+from dovetail.sql.catalog import Catalog, Relation, What
+from dovetail.sql.catalog.records import RelationDefinition
+from dovetail.sql.catalog.stored_topics import topic_of
+from dovetail.sql.planner import plan_query
+from dovetail.sql.relations import Relations
+from dovetail.sql.stream_settings import expect_settings
+from dovetail.sql.syntax.alterations import altered
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import (
     AlterStream,
     CreateDictionary,
     CreateFunction,

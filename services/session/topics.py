@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.names import memo_topic
-from broker.topic_shapes import TopicShape, config_for
-from changelog.dead_letter import topic_of as dead_letter_topic
-from changelog.errors import ServiceUnavailable, UnknownName
-from changelog.schema import Kind
-from services.session.context import Context
-from sql.catalog import Query
-from sql.planner import Plan
-from sql.relations import Sizes
+from dovetail.broker.names import memo_topic
+from dovetail.broker.topic_shapes import TopicShape, config_for
+from dovetail.changelog.dead_letter import topic_of as dead_letter_topic
+from dovetail.changelog.errors import ServiceUnavailable, UnknownName
+from dovetail.changelog.schema import Kind
+from dovetail.services.session.context import Context
+from dovetail.sql.catalog import Query
+from dovetail.sql.planner import Plan
+from dovetail.sql.relations import Sizes
 
 
 def make(context: Context, topic: str, shape: TopicShape) -> bool:

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from broker.reader import RECORDS
-from changelog.changes import Changes
-from changelog.decode import Decoder
-from changelog.encodings.registry import format_kind
-from changelog.errors import SqlError, UnknownName
-from changelog.formats.record_parts import expect_written
-from changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Kind, StreamSchema
-from changelog.suggest import suggestion
-from sql.syntax.statements import Literal
+from dovetail.broker.reader import RECORDS
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encodings.registry import format_kind
+from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.formats.record_parts import expect_written
+from dovetail.changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Kind, StreamSchema
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.syntax.statements import Literal
 
 
 def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequence[Literal]]) -> pa.Table:

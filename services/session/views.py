@@ -14,24 +14,24 @@ import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from changelog.errors import DovetailError, SqlError, Unsupported
-from changelog.schema import Kind, StreamSchema
-from runtime.query_plan import on_trial
-from services.session import topics
-from services.session.across_views.elsewhere import created_elsewhere
-from services.session.context import Context
-from services.session.drop import await_gone, clear, expect_disposable
-from services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
-from services.session.result import Done
-from sql.catalog import Desired, Query, Relation
-from sql.catalog.entries import queries_of
-from sql.plan.join_order import orders_text
-from sql.plan.nodes import Scan
-from sql.plan.properties import walk
-from sql.plan.state.delta_choice import deltas_text
-from sql.planner import Plan, plan_query
-from sql.syntax.alterations import with_setting
-from sql.syntax.statements import CreateView, Drop
+from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
+from dovetail.changelog.schema import Kind, StreamSchema
+from dovetail.runtime.query_plan import on_trial
+from dovetail.services.session import topics
+from dovetail.services.session.across_views.elsewhere import created_elsewhere
+from dovetail.services.session.context import Context
+from dovetail.services.session.drop import await_gone, clear, expect_disposable
+from dovetail.services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
+from dovetail.services.session.result import Done
+from dovetail.sql.catalog import Desired, Query, Relation
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.plan.join_order import orders_text
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.state.delta_choice import deltas_text
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.alterations import with_setting
+from dovetail.sql.syntax.statements import CreateView, Drop
 
 _BUCKETS = "buckets"
 _ORDER = "join_order"

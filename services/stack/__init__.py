@@ -6,7 +6,7 @@ components       what can be started, and in which order; one file per component
 state            .dovetail/stack.json, the supervisor's account of what runs
 """
 
-from services.stack.stack import ComponentStatus, Stack
-from services.stack.temporary import temporary_stack
+from dovetail.services.stack.stack import ComponentStatus, Stack
+from dovetail.services.stack.temporary import temporary_stack
 
 __all__ = ["ComponentStatus", "Stack", "temporary_stack"]

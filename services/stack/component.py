@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from runtime.settings import Settings
+from dovetail.runtime.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changelog.errors import StackError
-from changelog.suggest import choice
-from services.stack.component import Component
-from services.stack.servers.http_server import HttpServer
-from services.stack.servers.kafka import KafkaBroker
-from services.stack.servers.lookup_worker import LookupWorker
-from services.stack.servers.redis_server import RedisServer
-from services.stack.servers.schema_registry import SchemaRegistry
-from services.stack.servers.spark_runner import SparkRunner
+from dovetail.changelog.errors import StackError
+from dovetail.changelog.suggest import choice
+from dovetail.services.stack.component import Component
+from dovetail.services.stack.servers.http_server import HttpServer
+from dovetail.services.stack.servers.kafka import KafkaBroker
+from dovetail.services.stack.servers.lookup_worker import LookupWorker
+from dovetail.services.stack.servers.redis_server import RedisServer
+from dovetail.services.stack.servers.schema_registry import SchemaRegistry
+from dovetail.services.stack.servers.spark_runner import SparkRunner
 
 COMPONENTS: tuple[Component, ...] = (
     KafkaBroker(),

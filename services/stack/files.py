@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.logs.log_files import LogLimits, cut, shift
-from runtime.settings import Settings
+from dovetail.runtime.logs.log_files import LogLimits, cut, shift
+from dovetail.runtime.settings import Settings
 
 _TAIL_BYTES = 65_536
 

@@ -18,15 +18,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from changelog.errors import StackError
-from runtime.logs.log_reading import Following, last_lines
-from runtime.packages import PACKAGE_ROOT
-from runtime.settings import Settings
-from services.stack.components import COMPONENT_NAMES, component, in_start_order
-from services.stack.files import StackFiles, locked, tail
-from services.stack.processes import end_group, kill, marked_processes
-from services.stack.state import ChildState, Phase, StackState, read_state
-from services.stack.writable import expect_writable
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.logs.log_reading import Following, last_lines
+from dovetail.runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.settings import Settings
+from dovetail.services.stack.components import COMPONENT_NAMES, component, in_start_order
+from dovetail.services.stack.files import StackFiles, locked, tail
+from dovetail.services.stack.processes import end_group, kill, marked_processes
+from dovetail.services.stack.state import ChildState, Phase, StackState, read_state
+from dovetail.services.stack.writable import expect_writable
 
 _POLL_S = 0.1
 Progress = Callable[[str], None]
@@ -146,7 +146,7 @@ class Stack:
         self._files.state.unlink(missing_ok=True)
 
     def _start_supervisor(self) -> None:
-        argv = [sys.executable, "-m", "services.stack.stack_supervisor"]
+        argv = [sys.executable, "-m", "dovetail.services.stack.stack_supervisor"]
         if self._owner_pid is not None:
             argv += ["--owner", str(self._owner_pid)]
         log = self._files.fresh_log("supervisor")

@@ -1,6 +1,6 @@
 """The supervisor: starts the wanted components in order, starts again those that die, and ends them when told to.
 
-    python -m services.stack.stack_supervisor [--owner PID]
+    python -m dovetail.services.stack.stack_supervisor [--owner PID]
 
 The command returns once the supervisor runs in the background. Its signals:
 SIGHUP: read the wanted components again and start those that do not run. SIGTERM or SIGINT: end everything.
@@ -24,18 +24,18 @@ from pathlib import Path
 
 import structlog
 
-from changelog.errors import DovetailError
-from runtime.environment.unknown_variables import warn_of_unknown
-from runtime.logs.process_log import configure_logs
-from runtime.packages import PACKAGE_ROOT
-from runtime.processes.own_files import keep_to_owner
-from runtime.settings import Settings, read_settings
-from services.stack.component import Component
-from services.stack.components import in_start_order
-from services.stack.files import StackFiles, locked
-from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes, run_mark
-from services.stack.restarts import LIMIT, Restarts
-from services.stack.state import ChildState, Phase, StackState, write_state
+from dovetail.changelog.errors import DovetailError
+from dovetail.runtime.environment.unknown_variables import warn_of_unknown
+from dovetail.runtime.logs.process_log import configure_logs
+from dovetail.runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.processes.own_files import keep_to_owner
+from dovetail.runtime.settings import Settings, read_settings
+from dovetail.services.stack.component import Component
+from dovetail.services.stack.components import in_start_order
+from dovetail.services.stack.files import StackFiles, locked
+from dovetail.services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes, run_mark
+from dovetail.services.stack.restarts import LIMIT, Restarts
+from dovetail.services.stack.state import ChildState, Phase, StackState, write_state
 
 log = structlog.get_logger(__name__)
 _TICK_S = 0.2
@@ -212,7 +212,7 @@ def _ending(exit_code: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m services.stack.stack_supervisor")
+    parser = argparse.ArgumentParser(prog="python -m dovetail.services.stack.stack_supervisor")
     parser.add_argument("--owner", type=int, help="end the stack when this process is gone")
     owner_pid = parser.parse_args(arguments).owner
     settings = read_settings()

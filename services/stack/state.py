@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from services.stack.processes import ProcessIdentity
+from dovetail.services.stack.processes import ProcessIdentity
 
 
 class Phase(StrEnum):

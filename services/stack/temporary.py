@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from runtime.settings import Settings, read_settings
-from services.stack.stack import Stack
+from dovetail.runtime.settings import Settings, read_settings
+from dovetail.services.stack.stack import Stack
 
 
 @contextmanager

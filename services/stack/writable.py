@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from changelog.errors import StackError
-from runtime.faults import remedy
-from runtime.processes.own_files import tighten
-from runtime.settings import Settings
-from runtime.storage.places import expect_usable, is_object_store, storage_at
-from runtime.storage.spark_conf import read_conf
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.faults import remedy
+from dovetail.runtime.processes.own_files import tighten
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.places import expect_usable, is_object_store, storage_at
+from dovetail.runtime.storage.spark_conf import read_conf
 
 _PROBE = b"\0" * (1 << 20)
 """What a start writes at the least, logs and all."""

@@ -1,4 +1,4 @@
-"""``python -m services.worker``: a lookup worker, until it is told to stop."""
+"""``python -m dovetail.services.worker``: a lookup worker, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import threading
 import time
 from dataclasses import replace
 
-from broker.presence import await_broker
-from changelog.errors import ServiceUnavailable
-from runtime.clock import now_ms
-from runtime.logs.query_logs import keep_query_logs
-from runtime.processes.signals import told_to_stop
-from runtime.processes.start import exit_code_of
-from runtime.settings import Settings
-from services.commands.command_reader import CommandReader
-from services.worker.query.worker_settings import WorkerSettings
-from services.worker.supervisor.health_server import health_server
-from services.worker.supervisor.worker_supervisor import WorkerSupervisor, discard_orphans
-from sql.catalog import Catalog, Worker
+from dovetail.broker.presence import await_broker
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.logs.query_logs import keep_query_logs
+from dovetail.runtime.processes.signals import told_to_stop
+from dovetail.runtime.processes.start import exit_code_of
+from dovetail.runtime.settings import Settings
+from dovetail.services.commands.command_reader import CommandReader
+from dovetail.services.worker.query.worker_settings import WorkerSettings
+from dovetail.services.worker.supervisor.health_server import health_server
+from dovetail.services.worker.supervisor.worker_supervisor import WorkerSupervisor, discard_orphans
+from dovetail.sql.catalog import Catalog, Worker
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from runtime.logs.query_logs import QueryLog
+from dovetail.runtime.logs.query_logs import QueryLog
 
 _PAUSE_S = 60.0
 

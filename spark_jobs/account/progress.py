@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from broker.topics import Offsets
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import Port
-from joins.host.activity import Activity
-from runtime.logs.query_logs import BatchTotals, QueryLog
-from spark_jobs.account.complaints import Complaints
-from spark_jobs.account.skew import SkewWatch
-from spark_jobs.exchange import counts
-from spark_jobs.stages import late
-from spark_jobs.stages.job import Job
+from dovetail.broker.topics import Offsets
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.host.activity import Activity
+from dovetail.runtime.logs.query_logs import BatchTotals, QueryLog
+from dovetail.spark_jobs.account.complaints import Complaints
+from dovetail.spark_jobs.account.skew import SkewWatch
+from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.stages import late
+from dovetail.spark_jobs.stages.job import Job
 
 _LOG = logging.getLogger("dovetail.runner")
 

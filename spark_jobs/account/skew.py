@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import Port
-from joins.dataflow.specification import JoinSpec
-from joins.host.activity import Activity
-from joins.operators.delta_joins.delta_step import DeltaStepSpec
-from joins.operators.multiway import MultiwaySpec
-from joins.state.holdings import Holding
-from runtime.logs.query_logs import QueryLog
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.host.activity import Activity
+from dovetail.joins.operators.delta_joins.delta_step import DeltaStepSpec
+from dovetail.joins.operators.multiway import MultiwaySpec
+from dovetail.joins.state.holdings import Holding
+from dovetail.runtime.logs.query_logs import QueryLog
 
 
 class SkewWatch:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from joins.host.activity import Activity
+from dovetail.joins.host.activity import Activity
 
 NOTES = "notes"
 _NOTE = "~"

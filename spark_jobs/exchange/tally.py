@@ -15,8 +15,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from changelog.errors import EnvironmentFault
-from spark_jobs.exchange.parcel import TALLY, Parcel
+from dovetail.changelog.errors import EnvironmentFault
+from dovetail.spark_jobs.exchange.parcel import TALLY, Parcel
 
 
 class Sender:

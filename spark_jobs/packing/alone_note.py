@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from runtime.storage.storage import Storage
+from dovetail.runtime.storage.storage import Storage
 
 _NOTE = "alone.json"
 

@@ -18,22 +18,22 @@ from typing import assert_never
 
 from pyspark.sql import SparkSession
 
-from broker.query_origin import ORIGIN_FILE, QueryOrigin
-from broker.start_offsets import least_offsets
-from broker.topics import Offsets
-from changelog.errors import StateLimitExceeded
-from joins.dataflow.graph import Dataflow
-from joins.host.one_bucket import part_of_level
-from runtime.storage.storage import Storage
-from spark_jobs.packing.composition import as_logged, earliest, reached
-from spark_jobs.packing.decode import STAGE
-from spark_jobs.packing.stage import part_of_member
-from spark_jobs.rescaling.former_state import Cut, LevelRecut, Shelf, recut_level, recut_stage
-from spark_jobs.rescaling.generations import next_in, next_of, pack_of
-from spark_jobs.rescaling.rescale import expect_rows, expect_within_limits, telling
-from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
-from spark_jobs.state.making import complete, copy_snapshots, making
-from spark_jobs.state.seed import Seed
+from dovetail.broker.query_origin import ORIGIN_FILE, QueryOrigin
+from dovetail.broker.start_offsets import least_offsets
+from dovetail.broker.topics import Offsets
+from dovetail.changelog.errors import StateLimitExceeded
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.one_bucket import part_of_level
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.packing.composition import as_logged, earliest, reached
+from dovetail.spark_jobs.packing.decode import STAGE
+from dovetail.spark_jobs.packing.stage import part_of_member
+from dovetail.spark_jobs.rescaling.former_state import Cut, LevelRecut, Shelf, recut_level, recut_stage
+from dovetail.spark_jobs.rescaling.generations import next_in, next_of, pack_of
+from dovetail.spark_jobs.rescaling.rescale import expect_rows, expect_within_limits, telling
+from dovetail.spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
+from dovetail.spark_jobs.state.making import complete, copy_snapshots, making
+from dovetail.spark_jobs.state.seed import Seed
 
 Keys = Callable[[int], tuple[int, ...]]
 """The values of so many buckets, by which Spark knows them."""

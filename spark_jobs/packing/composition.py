@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from broker.topics import Offsets
-from joins.dataflow.graph import Dataflow
-from spark_jobs.state.checkpoint import parsed_offsets
+from dovetail.broker.topics import Offsets
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.spark_jobs.state.checkpoint import parsed_offsets
 
 
 def read_together(dataflows: Sequence[Dataflow]) -> Dataflow:

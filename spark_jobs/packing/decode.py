@@ -10,16 +10,16 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.topics import Offsets
-from joins.dataflow import failed_calls
-from spark_jobs.exchange import counts
-from spark_jobs.exchange.blob import pack
-from spark_jobs.exchange.parcel import MEMBER, Parcel, to_batch
-from spark_jobs.exchange.tally import Sender
-from spark_jobs.stages.at_fault import working_for
-from spark_jobs.stages.decode import ROWS_PER_PARCEL, Decoding, Silence, readings_of
-from spark_jobs.stages.job import QUERIES_KEPT, Job, opened
-from spark_jobs.state.checkpoint import parsed_offsets
+from dovetail.broker.topics import Offsets
+from dovetail.joins.dataflow import failed_calls
+from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.exchange.blob import pack
+from dovetail.spark_jobs.exchange.parcel import MEMBER, Parcel, to_batch
+from dovetail.spark_jobs.exchange.tally import Sender
+from dovetail.spark_jobs.stages.at_fault import working_for
+from dovetail.spark_jobs.stages.decode import ROWS_PER_PARCEL, Decoding, Silence, readings_of
+from dovetail.spark_jobs.stages.job import QUERIES_KEPT, Job, opened
+from dovetail.spark_jobs.state.checkpoint import parsed_offsets
 
 STAGE = 1
 """Of a pack, which has one."""

@@ -10,28 +10,28 @@ from typing import Any
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from joins.dataflow import failed_calls
-from joins.host.level import Arrival
-from joins.host.one_bucket import LevelInput, OneBucket
-from joins.inputs.watermarks import Mark
-from joins.state.portion import WHOLE
-from joins.state.store import RunStore
-from spark_jobs.exchange import counts, parcel
-from spark_jobs.exchange.blob import unpack
-from spark_jobs.exchange.notes import noted
-from spark_jobs.exchange.parcel import MARKS, Parcel
-from spark_jobs.exchange.tally import complete
-from spark_jobs.packing.decode import STAGE
-from spark_jobs.stages.at_fault import working_for
-from spark_jobs.stages.job import Job, opened, own_folder, snapshots
-from spark_jobs.stages.late import late_rows
-from spark_jobs.stages.level import record_batch
-from spark_jobs.stages.output import SinkBatch, write_together
-from spark_jobs.stages.refused import refused_records
-from spark_jobs.stages.task import batch_id, partition, refuse_second_attempt
-from spark_jobs.state.bucket_shelf import BucketShelf
-from spark_jobs.state.durable_state import DurableState
-from spark_jobs.state.seed import Seed
+from dovetail.joins.dataflow import failed_calls
+from dovetail.joins.host.level import Arrival
+from dovetail.joins.host.one_bucket import LevelInput, OneBucket
+from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.state.portion import WHOLE
+from dovetail.joins.state.store import RunStore
+from dovetail.spark_jobs.exchange import counts, parcel
+from dovetail.spark_jobs.exchange.blob import unpack
+from dovetail.spark_jobs.exchange.notes import noted
+from dovetail.spark_jobs.exchange.parcel import MARKS, Parcel
+from dovetail.spark_jobs.exchange.tally import complete
+from dovetail.spark_jobs.packing.decode import STAGE
+from dovetail.spark_jobs.stages.at_fault import working_for
+from dovetail.spark_jobs.stages.job import Job, opened, own_folder, snapshots
+from dovetail.spark_jobs.stages.late import late_rows
+from dovetail.spark_jobs.stages.level import record_batch
+from dovetail.spark_jobs.stages.output import SinkBatch, write_together
+from dovetail.spark_jobs.stages.refused import refused_records
+from dovetail.spark_jobs.stages.task import batch_id, partition, refuse_second_attempt
+from dovetail.spark_jobs.state.bucket_shelf import BucketShelf
+from dovetail.spark_jobs.state.durable_state import DurableState
+from dovetail.spark_jobs.state.seed import Seed
 
 BUCKET = 0
 """Of a pack, which has one."""

@@ -14,17 +14,17 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from joins.dataflow.graph import Dataflow
-from joins.host.recut import Recut
-from joins.state.portion import portion_of
-from joins.state.store import RunEntry
-from runtime.storage.storage import Storage
-from spark_jobs.exchange.blob import unpack
-from spark_jobs.state.bucket_version import scalars_of
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.durable_state import ENTRIES, VERSION
-from spark_jobs.state.relocation import move_in
-from spark_jobs.state.seed import Seed, SeedWriter
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.recut import Recut
+from dovetail.joins.state.portion import portion_of
+from dovetail.joins.state.store import RunEntry
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.exchange.blob import unpack
+from dovetail.spark_jobs.state.bucket_version import scalars_of
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.durable_state import ENTRIES, VERSION
+from dovetail.spark_jobs.state.relocation import move_in
+from dovetail.spark_jobs.state.seed import Seed, SeedWriter
 
 _SETTINGS = {
     # An entry may be some MB.

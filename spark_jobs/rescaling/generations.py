@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 
-from runtime.storage.places import beside
-from runtime.storage.storage import Storage
+from dovetail.runtime.storage.places import beside
+from dovetail.runtime.storage.storage import Storage
 
 PACK = "pack-"
 """So begin the names of packs."""

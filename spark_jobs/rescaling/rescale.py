@@ -19,18 +19,18 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from broker.address import BrokerAddress
-from broker.query_origin import QueryOrigin
-from changelog.errors import EnvironmentFault, ServiceUnavailable
-from joins.dataflow.graph import Dataflow
-from joins.host.state_limit import check_buffered
-from runtime.storage.storage import Storage
-from spark_jobs.rescaling.former_state import LevelRecut, Shelf, recut_level
-from spark_jobs.rescaling.generations import leftovers, next_of
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.making import complete, copy_snapshots, making
-from spark_jobs.state.removal import discard
-from spark_jobs.state.seed import Seed
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.query_origin import QueryOrigin
+from dovetail.changelog.errors import EnvironmentFault, ServiceUnavailable
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.state_limit import check_buffered
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.rescaling.former_state import LevelRecut, Shelf, recut_level
+from dovetail.spark_jobs.rescaling.generations import leftovers, next_of
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.making import complete, copy_snapshots, making
+from dovetail.spark_jobs.state.removal import discard
+from dovetail.spark_jobs.state.seed import Seed
 
 _TOLD_EVERY_S = 1.0
 

@@ -1,4 +1,4 @@
-"""``python -m spark_jobs.runner``: the runner, until it is told to stop."""
+"""``python -m dovetail.spark_jobs.runner``: the runner, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 import sys
 import threading
 
-from runtime.logs.query_logs import keep_query_logs
-from runtime.processes.signals import told_to_stop
-from runtime.processes.start import exit_code_of
-from runtime.settings import Settings
-from runtime.storage.scratch import scratch
-from spark_jobs.runner.runner import run
-from spark_jobs.runner.runner_settings import RunnerSettings
+from dovetail.runtime.logs.query_logs import keep_query_logs
+from dovetail.runtime.processes.signals import told_to_stop
+from dovetail.runtime.processes.start import exit_code_of
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.scratch import scratch
+from dovetail.spark_jobs.runner.runner import run
+from dovetail.spark_jobs.runner.runner_settings import RunnerSettings
 
 
 def main() -> int:

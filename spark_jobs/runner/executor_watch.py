@@ -16,8 +16,8 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from changelog.errors import EnvironmentFault
-from spark_jobs.runner.spark_session import runs_elsewhere
+from dovetail.changelog.errors import EnvironmentFault
+from dovetail.spark_jobs.runner.spark_session import runs_elsewhere
 
 _LOOK_S = 1.0
 _ANSWER_S = 2.0

@@ -7,8 +7,8 @@ import re
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
-import changelog.errors
-from changelog.errors import (
+import dovetail.changelog.errors
+from dovetail.changelog.errors import (
     CheckpointMismatch,
     DovetailError,
     EnvironmentFault,
@@ -17,12 +17,12 @@ from changelog.errors import (
     StackError,
     StorageRefused,
 )
-from runtime.faults import error_of
-from spark_jobs.stages.at_fault import without_note
+from dovetail.runtime.faults import error_of
+from dovetail.spark_jobs.stages.at_fault import without_note
 
 # A worker's error arrives as the text of its traceback: the class, then what, where and fix as ``str`` gives them.
 _TYPED = re.compile(
-    r"^changelog\.errors\.(?P<kind>\w+): (?P<what>.*?)"
+    r"^dovetail\.changelog\.errors\.(?P<kind>\w+): (?P<what>.*?)"
     r"(?:\n  where: (?P<where>.*?))?(?:\n  fix:   (?P<fix>.*?))?(?=\n SQLSTATE|\n\s*\n|\n\s+at |\Z)",
     re.MULTILINE | re.DOTALL,
 )
@@ -113,7 +113,7 @@ def told_by_spark(text: str, where: str) -> DovetailError:
     """
     text = "\n".join(line[:_LONGEST_LINE] for line in text.split("\n"))
     if found := _TYPED.search(text):
-        kind = getattr(changelog.errors, found["kind"])
+        kind = getattr(dovetail.changelog.errors, found["kind"])
         error = kind(found["what"], where=_joined(where, found["where"] or ""), fix=found["fix"] or "")
         assert isinstance(error, DovetailError)
         return error
@@ -150,7 +150,7 @@ def _of_store(text: str, where: str) -> DovetailError | None:
         return StackError(
             "Spark has no jars for object stores",
             where=where,
-            fix="fetch them: python -m services.jars s3a; and name their folder in DOVETAIL_SPARK_JARS, after a colon",
+            fix="fetch them with: python -m dovetail.services.jars s3a; name their folder in DOVETAIL_SPARK_JARS too",
         )
     if refused := _STORE_REFUSES.search(text):
         return StorageRefused(

@@ -11,12 +11,12 @@ from confluent_kafka import KafkaException
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from changelog.errors import ServiceUnavailable, UnknownName
-from runtime.clock import now_ms
-from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engines import Engine
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import ServiceUnavailable, UnknownName
+from dovetail.runtime.clock import now_ms
+from dovetail.sql.catalog import Actual, Catalog, Desired, Query
+from dovetail.sql.engines import Engine
 
 Figure = Callable[[Query], float]
 

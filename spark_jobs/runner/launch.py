@@ -10,24 +10,24 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.query_origin import refuse_other_topics
-from broker.reader import read_topic
-from changelog.errors import CheckpointMismatch, DovetailError
-from runtime.query_plan import plan_of
-from runtime.storage.places import folder_name, storage_at
-from runtime.storage.storage import Storage
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import RunningQuery, job_of, topic_ids_now
-from spark_jobs.runner.runner_settings import RunnerSettings
-from spark_jobs.stages.at_fault import at_fault, blame, told_with_notes
-from spark_jobs.stages.job import Job
-from spark_jobs.state.checkpoint import Checkpoint
-from sql.catalog import Catalog, Query
-from sql.fragments import Fragment
-from sql.planner import Plan, stream_of
-from sql.relations import Stream
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.query_origin import refuse_other_topics
+from dovetail.broker.reader import read_topic
+from dovetail.changelog.errors import CheckpointMismatch, DovetailError
+from dovetail.runtime.query_plan import plan_of
+from dovetail.runtime.storage.places import folder_name, storage_at
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.query import RunningQuery, job_of, topic_ids_now
+from dovetail.spark_jobs.runner.runner_settings import RunnerSettings
+from dovetail.spark_jobs.stages.at_fault import at_fault, blame, told_with_notes
+from dovetail.spark_jobs.stages.job import Job
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.sql.catalog import Catalog, Query
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.planner import Plan, stream_of
+from dovetail.sql.relations import Stream
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import threading
 import time
 from dataclasses import dataclass
 
-from broker.topics import Offsets
-from changelog.errors import DovetailError
-from runtime.storage.storage import Storage
-from spark_jobs.account.progress import Progress
-from spark_jobs.runner.query import RunningQuery
+from dovetail.broker.topics import Offsets
+from dovetail.changelog.errors import DovetailError
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.account.progress import Progress
+from dovetail.spark_jobs.runner.query import RunningQuery
 
 _LOOK_S = 0.15
 """For so long what Spark has said of a pack is good for the other members."""

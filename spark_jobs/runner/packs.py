@@ -18,28 +18,28 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from broker.query_origin import QueryOrigin
-from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable
-from joins.dataflow.graph import Dataflow
-from runtime.clock import now_ms
-from runtime.storage.backup_note import has_backup
-from runtime.storage.storage import Storage
-from spark_jobs.packing.alone_note import is_to_be_alone, note_alone
-from spark_jobs.packing.checkpoints import Alone, Packed, PackMember, pack_up, taken_out
-from spark_jobs.packing.choice import FEWEST, LONGEST_BATCH_S, Candidate, OpenPack, PackLimits, Quiet, joinings
-from spark_jobs.rescaling.generations import PACK, pack_of
-from spark_jobs.rescaling.rescale import retire_leftovers
-from spark_jobs.runner.failure import of_driver
-from spark_jobs.runner.launch import Launcher, megabytes, stopping
-from spark_jobs.runner.packed_query import PackAtWork, PackedQuery
-from spark_jobs.runner.query import RunningQuery, fenced
-from spark_jobs.runner.spark_session import bucket_keys
-from spark_jobs.stages.at_fault import at_fault, told_with_notes
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.removal import discard
-from sql.catalog import Actual, Desired, Query
-from sql.engines import Engine
-from sql.syntax.redact import redacted
+from dovetail.broker.query_origin import QueryOrigin
+from dovetail.changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.storage.backup_note import has_backup
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.packing.alone_note import is_to_be_alone, note_alone
+from dovetail.spark_jobs.packing.checkpoints import Alone, Packed, PackMember, pack_up, taken_out
+from dovetail.spark_jobs.packing.choice import FEWEST, LONGEST_BATCH_S, Candidate, OpenPack, PackLimits, Quiet, joinings
+from dovetail.spark_jobs.rescaling.generations import PACK, pack_of
+from dovetail.spark_jobs.rescaling.rescale import retire_leftovers
+from dovetail.spark_jobs.runner.failure import of_driver
+from dovetail.spark_jobs.runner.launch import Launcher, megabytes, stopping
+from dovetail.spark_jobs.runner.packed_query import PackAtWork, PackedQuery
+from dovetail.spark_jobs.runner.query import RunningQuery, fenced
+from dovetail.spark_jobs.runner.spark_session import bucket_keys
+from dovetail.spark_jobs.stages.at_fault import at_fault, told_with_notes
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.removal import discard
+from dovetail.sql.catalog import Actual, Desired, Query
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.runner")
 _ATTEMPTS = 3

@@ -18,38 +18,38 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.names import MARKS_TOPIC
-from broker.query_origin import QueryOrigin
-from broker.start_offsets import Beginning, least_offsets, resolved_first_offsets
-from broker.topics import Offsets
-from broker.transactional_writer import WriteTarget, behind_its_output, fence, refuse_dropped
-from changelog.dead_letter import topic_of
-from changelog.errors import DovetailError, ServiceUnavailable
-from joins.dataflow.graph import Dataflow
-from runtime.storage.storage import Storage
-from spark_jobs.account.progress import Account, CommittedBatch, Progress
-from spark_jobs.exchange import counts, notes, parcel
-from spark_jobs.packing.composition import reached, read_together
-from spark_jobs.packing.stage import PackProcessor
-from spark_jobs.runner.failure import said_of, typed
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere, writes_through
-from spark_jobs.source import kafka_source as source
-from spark_jobs.source.batch_log import batches_after, ensure_log, place
-from spark_jobs.source.ends_watch import ends_watch
-from spark_jobs.source.idle import JsonOffsets
-from spark_jobs.stages import late
-from spark_jobs.stages.at_fault import at_fault
-from spark_jobs.stages.heartbeats import HeartbeatStage
-from spark_jobs.stages.job import Job
-from spark_jobs.stages.level import LevelProcessor
-from spark_jobs.stages.output import SinkStage
-from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
-from spark_jobs.state.relocation import move_in
-from spark_jobs.state.seed import Seed
-from spark_jobs.state.uncommitted import forget_uncommitted
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.names import MARKS_TOPIC
+from dovetail.broker.query_origin import QueryOrigin
+from dovetail.broker.start_offsets import Beginning, least_offsets, resolved_first_offsets
+from dovetail.broker.topics import Offsets
+from dovetail.broker.transactional_writer import WriteTarget, behind_its_output, fence, refuse_dropped
+from dovetail.changelog.dead_letter import topic_of
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.account.progress import Account, CommittedBatch, Progress
+from dovetail.spark_jobs.exchange import counts, notes, parcel
+from dovetail.spark_jobs.packing.composition import reached, read_together
+from dovetail.spark_jobs.packing.stage import PackProcessor
+from dovetail.spark_jobs.runner.failure import said_of, typed
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere, writes_through
+from dovetail.spark_jobs.source import kafka_source as source
+from dovetail.spark_jobs.source.batch_log import batches_after, ensure_log, place
+from dovetail.spark_jobs.source.ends_watch import ends_watch
+from dovetail.spark_jobs.source.idle import JsonOffsets
+from dovetail.spark_jobs.stages import late
+from dovetail.spark_jobs.stages.at_fault import at_fault
+from dovetail.spark_jobs.stages.heartbeats import HeartbeatStage
+from dovetail.spark_jobs.stages.job import Job
+from dovetail.spark_jobs.stages.level import LevelProcessor
+from dovetail.spark_jobs.stages.output import SinkStage
+from dovetail.spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
+from dovetail.spark_jobs.state.relocation import move_in
+from dovetail.spark_jobs.state.seed import Seed
+from dovetail.spark_jobs.state.uncommitted import forget_uncommitted
 
 MARKS_PARTITIONS = 64
 """At the first start of all; a query of more buckets widens it."""

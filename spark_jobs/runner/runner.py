@@ -1,4 +1,4 @@
-"""The runner: a process that keeps the queries of the catalog as their users want them. ``python -m spark_jobs.runner``
+"""The runner, ``python -m dovetail.spark_jobs.runner``: a process that keeps the queries of the catalog as users want.
 
 It looks at the catalog every so often, starts what is to run, stops what is to pause, cleans up after what is dropped,
 and writes back state, error and progress. A query that fails does not touch the others.
@@ -23,47 +23,47 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from broker.presence import BrokerWatch, await_broker
-from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, StorageRefused
-from joins.dataflow.graph import Dataflow
-from joins.host.activity import Activity
-from runtime.clock import now_ms
-from runtime.health_server import HealthServer, Said, own_requests_only
-from runtime.leases import Leases
-from runtime.logs.query_logs import QueryLog
-from runtime.processes.listener import listening
-from runtime.reconciler import Reconciler, Watched
-from runtime.sole_holder import SoleHolder
-from runtime.storage.claim import claim
-from runtime.storage.places import expect_usable
-from runtime.storage.storage import Storage
-from runtime.storage.watch import StorageWatch
-from runtime.troubles import Patience, Setback
-from spark_jobs.account.progress import Progress
-from spark_jobs.rescaling.rescale import rescale, retire_leftovers
-from spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
-from spark_jobs.runner.failure import of_driver, of_session
-from spark_jobs.runner.figures import QueriesFigures
-from spark_jobs.runner.java_heap import give_memory_back
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.launch import Launcher, megabytes, stopping
-from spark_jobs.runner.packed_query import PackedQuery
-from spark_jobs.runner.packs import Packs
-from spark_jobs.runner.query import RunningQuery
-from spark_jobs.runner.runner_settings import RunnerSettings
-from spark_jobs.runner.spark_session import (
+from dovetail.broker.presence import BrokerWatch, await_broker
+from dovetail.changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, StorageRefused
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.activity import Activity
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.health_server import HealthServer, Said, own_requests_only
+from dovetail.runtime.leases import Leases
+from dovetail.runtime.logs.query_logs import QueryLog
+from dovetail.runtime.processes.listener import listening
+from dovetail.runtime.reconciler import Reconciler, Watched
+from dovetail.runtime.sole_holder import SoleHolder
+from dovetail.runtime.storage.claim import claim
+from dovetail.runtime.storage.places import expect_usable
+from dovetail.runtime.storage.storage import Storage
+from dovetail.runtime.storage.watch import StorageWatch
+from dovetail.runtime.troubles import Patience, Setback
+from dovetail.spark_jobs.account.progress import Progress
+from dovetail.spark_jobs.rescaling.rescale import rescale, retire_leftovers
+from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
+from dovetail.spark_jobs.runner.failure import of_driver, of_session
+from dovetail.spark_jobs.runner.figures import QueriesFigures
+from dovetail.spark_jobs.runner.java_heap import give_memory_back
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.launch import Launcher, megabytes, stopping
+from dovetail.spark_jobs.runner.packed_query import PackedQuery
+from dovetail.spark_jobs.runner.packs import Packs
+from dovetail.spark_jobs.runner.query import RunningQuery
+from dovetail.spark_jobs.runner.runner_settings import RunnerSettings
+from dovetail.spark_jobs.runner.spark_session import (
     bucket_keys,
     is_local,
     start_session,
     warm_up,
 )
-from spark_jobs.source.ends_watch import ends_watch
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.removal import discard
-from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engines import Engine
-from sql.planner import Plan
-from sql.syntax.redact import redacted
+from dovetail.spark_jobs.source.ends_watch import ends_watch
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.removal import discard
+from dovetail.sql.catalog import Actual, Catalog, Desired, Query
+from dovetail.sql.engines import Engine
+from dovetail.sql.planner import Plan
+from dovetail.sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.runner")
 _LOOK_S = 0.2

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.address import BrokerAddress
-from runtime.logs.query_logs import QueryLogFiles
-from runtime.serving.foreign_requests import hosts_of
-from runtime.settings import Settings
-from runtime.storage.places import hadoop_conf, storage_at
-from runtime.storage.spark_conf import read_conf
-from runtime.storage.storage import Storage
-from spark_jobs.packing.choice import PackLimits
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.spark_session import is_local
+from dovetail.broker.address import BrokerAddress
+from dovetail.runtime.logs.query_logs import QueryLogFiles
+from dovetail.runtime.serving.foreign_requests import hosts_of
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.places import hadoop_conf, storage_at
+from dovetail.runtime.storage.spark_conf import read_conf
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.packing.choice import PackLimits
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.spark_session import is_local
 
 _JARS = "DOVETAIL_SPARK_JARS"
 _READY_FILE = "DOVETAIL_READY_FILE"

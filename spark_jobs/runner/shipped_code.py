@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.packages import PACKAGE_ROOT
 
 SHIPPED = ("broker", "changelog", "joins", "runtime", "spark_jobs", "sql")
 """The room of the stages, and those that it imports from."""
@@ -25,7 +25,10 @@ class ShippedCode:
 
     @staticmethod
     def of_this_process() -> ShippedCode:
-        sources = sorted(path for room in SHIPPED for path in (PACKAGE_ROOT / room).rglob("*.py"))
+        package = PACKAGE_ROOT / "dovetail"
+        sources = sorted(
+            [package / "__init__.py", *(path for room in SHIPPED for path in (package / room).rglob("*.py"))]
+        )
         return ShippedCode({str(path.relative_to(PACKAGE_ROOT)): path.read_bytes() for path in sources})
 
     @property

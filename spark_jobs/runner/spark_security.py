@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from pyspark import SparkConf, SparkContext
 
-from changelog.errors import StackError
+from dovetail.changelog.errors import StackError
 
 AUTHENTICATE, SECRET = "spark.authenticate", "spark.authenticate.secret"
 _SECRET_KEYS = r"(?i)secret|password|passphrase|token|access[.]?key|credential"

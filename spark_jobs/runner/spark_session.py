@@ -14,20 +14,20 @@ import pyarrow as pa
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-from runtime.packages import PACKAGE_ROOT
-from runtime.processes.forked import ForkServer
-from runtime.storage.storage import Storage
-from spark_jobs.daemon import STAGES
-from spark_jobs.runner.shipped_code import ShippedCode
-from spark_jobs.runner.spark_security import SECURITY, expect_authenticated, start_java
-from spark_jobs.source.kafka_source import KafkaSource
+from dovetail.runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.processes.forked import ForkServer
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.daemon import STAGES
+from dovetail.spark_jobs.runner.shipped_code import ShippedCode
+from dovetail.spark_jobs.runner.spark_security import SECURITY, expect_authenticated, start_java
+from dovetail.spark_jobs.source.kafka_source import KafkaSource
 
 WORKER_PYTHON = Path(__file__).with_name("worker-python")
 """The interpreter of Spark's Python processes on this machine. Without it they start too, each a second later."""
 FORK_SERVER = "DOVETAIL_FORK_SERVER"
 PRELOADED = (
     *STAGES,
-    "spark_jobs.daemon",
+    "dovetail.spark_jobs.daemon",
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.transform_with_state_driver_worker",
     "pyspark.sql.worker.create_data_source",
@@ -43,7 +43,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.adaptive.enabled": "false",
-    "spark.python.daemon.module": "spark_jobs.daemon",
+    "spark.python.daemon.module": "dovetail.spark_jobs.daemon",
     # Spark and its Python processes meet at sockets in a folder. At a port the first to connect is taken for the
     # worker: a foreign connection, a scan of ports say, would leave a query standing still for ever.
     "spark.python.unix.domain.socket.enabled": "true",

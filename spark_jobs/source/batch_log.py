@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import KafkaError, Message, Producer
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.reader import TopicReader
-from broker.topic_shapes import TopicAdmin, TopicShape
-from changelog.errors import ServiceUnavailable
-from spark_jobs.source.idle import JsonOffsets
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.reader import TopicReader
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.spark_jobs.source.idle import JsonOffsets
 
 BATCHES_TOPIC = "dovetail.batches"
 _PARTITIONS = 16

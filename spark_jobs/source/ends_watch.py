@@ -29,13 +29,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from broker.address import BrokerAddress
-from broker.topics import Offsets
-from changelog.errors import UnknownName
-from runtime.processes.forked import LENGTH, received
-from spark_jobs.source.idle import JsonOffsets, as_json
-from spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
-from spark_jobs.source.turns import Turns
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topics import Offsets
+from dovetail.changelog.errors import UnknownName
+from dovetail.runtime.processes.forked import LENGTH, received
+from dovetail.spark_jobs.source.idle import JsonOffsets, as_json
+from dovetail.spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
+from dovetail.spark_jobs.source.turns import Turns
 
 _LOOK_S = 0.05
 _APART_S = 5.0

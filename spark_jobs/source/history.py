@@ -16,9 +16,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from broker.topics import Offsets, PartitionOffsets
-from joins.dataflow.graph import Dataflow
-from spark_jobs.source.idle import JsonOffsets
+from dovetail.broker.topics import Offsets, PartitionOffsets
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.spark_jobs.source.idle import JsonOffsets
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.graph import Dataflow
-from spark_jobs.stages.decode import Silence
-from spark_jobs.state.checkpoint import IDLE
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.spark_jobs.stages.decode import Silence
+from dovetail.spark_jobs.state.checkpoint import IDLE
 
 JsonOffsets = dict[str, dict[str, int]]
 """Topic → partition, as text → offset: what Spark keeps in its log; and IDLE → topic/partition → ms of silence."""

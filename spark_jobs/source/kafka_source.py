@@ -24,22 +24,22 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from broker.offset_ranges import OffsetRange, read, shares
-from broker.start_offsets import least_offsets
-from broker.topics import PartitionOffsets
-from changelog.errors import RecordsGone
-from joins.dataflow.graph import Dataflow
-from spark_jobs.exchange.parcel import SPARK_SCHEMA
-from spark_jobs.packing.decode import parcels_of_pack
-from spark_jobs.source.batch_log import note_batch, place
-from spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
-from spark_jobs.source.history import HistoryPhase, next_end, phases
-from spark_jobs.source.idle import Idleness, JsonOffsets, as_json, idle_times, of_topics, silences
-from spark_jobs.source.period import Period
-from spark_jobs.source.topic_ends import PAUSE_S, awaited_ends
-from spark_jobs.stages.decode import Silence, parcels_of
-from spark_jobs.stages.job import Job, opened
-from spark_jobs.state.checkpoint import IDLE
+from dovetail.broker.offset_ranges import OffsetRange, read, shares
+from dovetail.broker.start_offsets import least_offsets
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.errors import RecordsGone
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.spark_jobs.exchange.parcel import SPARK_SCHEMA
+from dovetail.spark_jobs.packing.decode import parcels_of_pack
+from dovetail.spark_jobs.source.batch_log import note_batch, place
+from dovetail.spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
+from dovetail.spark_jobs.source.history import HistoryPhase, next_end, phases
+from dovetail.spark_jobs.source.idle import Idleness, JsonOffsets, as_json, idle_times, of_topics, silences
+from dovetail.spark_jobs.source.period import Period
+from dovetail.spark_jobs.source.topic_ends import PAUSE_S, awaited_ends
+from dovetail.spark_jobs.stages.decode import Silence, parcels_of
+from dovetail.spark_jobs.stages.job import Job, opened
+from dovetail.spark_jobs.state.checkpoint import IDLE
 
 FORMAT = "dovetail"
 _LONGEST_WAIT_S = 15.0

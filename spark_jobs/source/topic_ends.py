@@ -9,12 +9,12 @@ from functools import lru_cache
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.query_origin import refuse_other_topics
-from broker.topics import Offsets
-from changelog.errors import ServiceUnavailable, UnknownName
-from spark_jobs.stages.job import Job
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.query_origin import refuse_other_topics
+from dovetail.broker.topics import Offsets
+from dovetail.changelog.errors import ServiceUnavailable, UnknownName
+from dovetail.spark_jobs.stages.job import Job
 
 PAUSE_S = 0.5
 NO_ANSWER = (KafkaException, ServiceUnavailable, TimeoutError, UnknownName)

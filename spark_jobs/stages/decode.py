@@ -13,24 +13,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.registry.client import schemas_of
-from changelog.changes import DELTA
-from changelog.decode import REJECTED as REJECTED_RECORDS
-from changelog.decode import Decoder, parted, recorded
-from changelog.event_times import greatest_ms, stamped, unusable
-from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
-from joins.dataflow import failed_calls
-from joins.dataflow.graph import Dataflow, TopicScan
-from joins.dataflow.ports import Transform, transformed
-from joins.host.activity import Activity, NodeWork
-from joins.host.exchange import KEYLESS, dealt
-from joins.inputs.watermarks import UNSHOWN
-from spark_jobs.exchange import counts
-from spark_jobs.exchange.blob import pack
-from spark_jobs.exchange.notes import noted
-from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
-from spark_jobs.exchange.tally import Sender
-from spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
+from dovetail.broker.registry.client import schemas_of
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.decode import REJECTED as REJECTED_RECORDS
+from dovetail.changelog.decode import Decoder, parted, recorded
+from dovetail.changelog.event_times import greatest_ms, stamped, unusable
+from dovetail.changelog.schema import ARRIVAL, OFFSET_BITS, Kind
+from dovetail.joins.dataflow import failed_calls
+from dovetail.joins.dataflow.graph import Dataflow, TopicScan
+from dovetail.joins.dataflow.ports import Transform, transformed
+from dovetail.joins.host.activity import Activity, NodeWork
+from dovetail.joins.host.exchange import KEYLESS, dealt
+from dovetail.joins.inputs.watermarks import UNSHOWN
+from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.exchange.blob import pack
+from dovetail.spark_jobs.exchange.notes import noted
+from dovetail.spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
+from dovetail.spark_jobs.exchange.tally import Sender
+from dovetail.spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
 
 ROWS_PER_PARCEL = 500_000
 MARK_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.producer_queue import Outgoing
-from broker.transactional_writer import write_once
-from changelog.formats.heartbeat import heartbeat
-from spark_jobs.exchange import counts
-from spark_jobs.stages.job import Job, opened
-from spark_jobs.stages.task import batch_id
+from dovetail.broker.producer_queue import Outgoing
+from dovetail.broker.transactional_writer import write_once
+from dovetail.changelog.formats.heartbeat import heartbeat
+from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.stages.job import Job, opened
+from dovetail.spark_jobs.stages.task import batch_id
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from tempfile import mkdtemp
 
 import pyarrow as pa
 
-from broker.topics import Offsets
-from broker.transactional_writer import WriteTarget
-from joins.dataflow.graph import Dataflow
-from runtime.storage.storage import Storage
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.own_folder import SNAPSHOTS, of_executor, own_copy, tidy_now_and_then
-from spark_jobs.state.own_folder import opened as opened_folder
-from sql.expressions.engine_calls.bounds import Bounds, bound
+from dovetail.broker.topics import Offsets
+from dovetail.broker.transactional_writer import WriteTarget
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.own_folder import SNAPSHOTS, of_executor, own_copy, tidy_now_and_then
+from dovetail.spark_jobs.state.own_folder import opened as opened_folder
+from dovetail.sql.expressions.engine_calls.bounds import Bounds, bound
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from broker.producer_queue import OutgoingMessage
-from changelog.formats import json_text
-from joins.dataflow.graph import Dataflow
-from joins.host.level import Late, late_of
-from spark_jobs.stages.job import Job
+from dovetail.broker.producer_queue import OutgoingMessage
+from dovetail.changelog.formats import json_text
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.level import Late, late_of
+from dovetail.spark_jobs.stages.job import Job
 
 LATE_ROWS = pa.schema(
     [("value", pa.string()), ("input", pa.string()), ("event_time", pa.string()), ("watermark", pa.string())]

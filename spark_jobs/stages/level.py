@@ -12,26 +12,26 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from joins.dataflow import failed_calls
-from joins.host.activity import Activity
-from joins.host.bucket import BucketTask
-from joins.host.exchange import KEYLESS
-from joins.host.level import HERE, Arrival, LevelOutput
-from joins.inputs.watermarks import Mark
-from joins.state.holdings import Holding
-from spark_jobs.exchange import counts, parcel
-from spark_jobs.exchange.blob import pack, unpack
-from spark_jobs.exchange.notes import noted
-from spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, REJECTED, Parcel
-from spark_jobs.exchange.tally import Sender, complete
-from spark_jobs.stages.job import Job, opened, own_folder, snapshots
-from spark_jobs.stages.late import late_rows
-from spark_jobs.stages.output import SinkBatch, write_batch
-from spark_jobs.stages.refused import refused_records
-from spark_jobs.stages.task import batch_id, refuse_second_attempt
-from spark_jobs.state.bucket_shelf import BucketShelf
-from spark_jobs.state.durable_state import DurableState
-from spark_jobs.state.seed import Seed
+from dovetail.joins.dataflow import failed_calls
+from dovetail.joins.host.activity import Activity
+from dovetail.joins.host.bucket import BucketTask
+from dovetail.joins.host.exchange import KEYLESS
+from dovetail.joins.host.level import HERE, Arrival, LevelOutput
+from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.state.holdings import Holding
+from dovetail.spark_jobs.exchange import counts, parcel
+from dovetail.spark_jobs.exchange.blob import pack, unpack
+from dovetail.spark_jobs.exchange.notes import noted
+from dovetail.spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, REJECTED, Parcel
+from dovetail.spark_jobs.exchange.tally import Sender, complete
+from dovetail.spark_jobs.stages.job import Job, opened, own_folder, snapshots
+from dovetail.spark_jobs.stages.late import late_rows
+from dovetail.spark_jobs.stages.output import SinkBatch, write_batch
+from dovetail.spark_jobs.stages.refused import refused_records
+from dovetail.spark_jobs.stages.task import batch_id, refuse_second_attempt
+from dovetail.spark_jobs.state.bucket_shelf import BucketShelf
+from dovetail.spark_jobs.state.durable_state import DurableState
+from dovetail.spark_jobs.state.seed import Seed
 
 
 class LevelProcessor(StatefulProcessor):

@@ -9,24 +9,24 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.producer_queue import Outgoing, OutgoingMessage
-from broker.registry.client import schemas_of
-from broker.transactional_writer import WriteTarget, write_once
-from changelog.changes import Changes
-from changelog.dead_letter import BRIEF, dead_letters, row_too_large
-from changelog.encode import Forms, encode
-from changelog.encodings.message_sizes import message_size
-from changelog.schema import JSON
-from joins.dataflow.graph import Sink
-from spark_jobs.exchange import counts
-from spark_jobs.exchange.blob import unpack
-from spark_jobs.exchange.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
-from spark_jobs.exchange.tally import complete
-from spark_jobs.stages import heartbeats
-from spark_jobs.stages.at_fault import working_for
-from spark_jobs.stages.job import Job, opened
-from spark_jobs.stages.late import late_messages
-from spark_jobs.stages.task import batch_id, partition
+from dovetail.broker.producer_queue import Outgoing, OutgoingMessage
+from dovetail.broker.registry.client import schemas_of
+from dovetail.broker.transactional_writer import WriteTarget, write_once
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.dead_letter import BRIEF, dead_letters, row_too_large
+from dovetail.changelog.encode import Forms, encode
+from dovetail.changelog.encodings.message_sizes import message_size
+from dovetail.changelog.schema import JSON
+from dovetail.joins.dataflow.graph import Sink
+from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.exchange.blob import unpack
+from dovetail.spark_jobs.exchange.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
+from dovetail.spark_jobs.exchange.tally import complete
+from dovetail.spark_jobs.stages import heartbeats
+from dovetail.spark_jobs.stages.at_fault import working_for
+from dovetail.spark_jobs.stages.job import Job, opened
+from dovetail.spark_jobs.stages.late import late_messages
+from dovetail.spark_jobs.stages.task import batch_id, partition
 
 _SLICE_ROWS = 50_000
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.decode import REJECTED
-from changelog.schema import RECORD
-from joins.dataflow.graph import Dataflow
-from joins.host.level import Refused
-from joins.inputs.row_budget import REASON
-from spark_jobs.exchange.parcel import TOPIC
+from dovetail.changelog.decode import REJECTED
+from dovetail.changelog.schema import RECORD
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.level import Refused
+from dovetail.joins.inputs.row_budget import REASON
+from dovetail.spark_jobs.exchange.parcel import TOPIC
 
 
 def refused_records(dataflow: Dataflow, refused: Refused) -> pa.Table:

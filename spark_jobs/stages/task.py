@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark import TaskContext
 
-from changelog.errors import EnvironmentFault
+from dovetail.changelog.errors import EnvironmentFault
 
 
 def _context() -> TaskContext:

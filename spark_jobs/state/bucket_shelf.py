@@ -12,11 +12,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from joins.state.portion import WHOLE, Portion
-from joins.state.store import RunStore
-from spark_jobs.state.bucket_version import BucketVersion, PortionVersion
-from spark_jobs.state.durable_state import DurableState
-from spark_jobs.state.local_copy import LocalCopy, StateVersion
+from dovetail.joins.state.portion import WHOLE, Portion
+from dovetail.joins.state.store import RunStore
+from dovetail.spark_jobs.state.bucket_version import BucketVersion, PortionVersion
+from dovetail.spark_jobs.state.durable_state import DurableState
+from dovetail.spark_jobs.state.local_copy import LocalCopy, StateVersion
 
 
 class BucketShelf:

@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from joins.state.portion import WHOLE, Portion
-from spark_jobs.state.local_copy import StateVersion
+from dovetail.joins.state.portion import WHOLE, Portion
+from dovetail.spark_jobs.state.local_copy import StateVersion
 
 _PORTIONS = "portions"
 

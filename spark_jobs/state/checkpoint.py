@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from broker.query_origin import ORIGIN_FILE, QueryOrigin, refuse_other_topics
-from broker.start_offsets import Beginning
-from broker.topics import Offsets
-from changelog.errors import CheckpointMismatch
-from runtime.storage.storage import Storage
+from dovetail.broker.query_origin import ORIGIN_FILE, QueryOrigin, refuse_other_topics
+from dovetail.broker.start_offsets import Beginning
+from dovetail.broker.topics import Offsets
+from dovetail.changelog.errors import CheckpointMismatch
+from dovetail.runtime.storage.storage import Storage
 
 IDLE = "#idle"
 """Among the topics of the offsets that Spark logs; no topic can have this name. See ``spark_jobs.source.idle``."""

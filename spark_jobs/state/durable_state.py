@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from joins.state.portion import Portion, portion_of
-from joins.state.store import RunEntry, RunStore
-from spark_jobs.exchange.blob import pack, unpack
-from spark_jobs.state.bucket_version import BucketVersion
+from dovetail.joins.state.portion import Portion, portion_of
+from dovetail.joins.state.store import RunEntry, RunStore
+from dovetail.spark_jobs.exchange.blob import pack, unpack
+from dovetail.spark_jobs.state.bucket_version import BucketVersion
 
 ENTRIES, VERSION = "entries", "version"
 """What the variables are called in the state of Spark."""

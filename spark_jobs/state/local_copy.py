@@ -16,9 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from broker.query_origin import FORMAT
-from joins.state.key_weights import KeyWeights
-from joins.state.store import Run, RunStore
+from dovetail.broker.query_origin import FORMAT
+from dovetail.joins.state.key_weights import KeyWeights
+from dovetail.joins.state.store import Run, RunStore
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from broker.query_origin import ORIGIN_FILE, QueryOrigin
-from runtime.storage.storage import Storage, copy_file
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.seed import sync
+from dovetail.broker.query_origin import ORIGIN_FILE, QueryOrigin
+from dovetail.runtime.storage.storage import Storage, copy_file
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.seed import sync
 
 
 @contextmanager

@@ -19,10 +19,10 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from changelog.errors import DovetailError, EnvironmentFault
-from runtime.storage.places import beside
-from runtime.storage.storage import Storage
-from spark_jobs.state.checkpoint import Checkpoint
+from dovetail.changelog.errors import DovetailError, EnvironmentFault
+from dovetail.runtime.storage.places import beside
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
 
 SNAPSHOTS = "snapshots"
 _NOTE = "checkpoint"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from runtime.storage.storage import Storage
+from dovetail.runtime.storage.storage import Storage
 
 _PATHS = "stateSchemaFilePaths"
 _STATE = "/state/"

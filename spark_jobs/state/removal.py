@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.names import MARKS_TOPIC
-from broker.transactional_writer import mark_dropped
-from runtime.storage.storage import Storage
-from spark_jobs.state import own_folder
-from spark_jobs.state.checkpoint import Checkpoint
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.names import MARKS_TOPIC
+from dovetail.broker.transactional_writer import mark_dropped
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state import own_folder
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
 
 
 def discard(checkpoint: Storage, brokers: BrokerAddress, local_copy_dir: Path | None, *, outlived: bool) -> None:

@@ -16,9 +16,9 @@ from contextlib import ExitStack
 
 import pyarrow as pa
 
-from joins.state.store import RunEntry, RunStore
-from runtime.storage.storage import Storage
-from spark_jobs.state.checkpoint import Checkpoint
+from dovetail.joins.state.store import RunEntry, RunStore
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
 
 _FOLDER = "seed"
 _SCALARS = "scalars.json"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from runtime.storage.storage import Storage
+from dovetail.runtime.storage.storage import Storage
 
 _VERSION = re.compile(r"\.*(\d+)\.(changelog|zip)\b.*")
 

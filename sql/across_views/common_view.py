@@ -10,20 +10,20 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from changelog.errors import DovetailError, UnknownName
-from joins.aggregates.aggregation import Aggregation
-from joins.dataflow.ports import JoinKind
-from sql.across_views.whole_result import whole_result
-from sql.expressions import engine
-from sql.expressions.expression import Expr
-from sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Scan
-from sql.plan.properties import walk
-from sql.plan.state.common_subplans import Subplan
-from sql.planner import plan_query
-from sql.relations import Relations
-from sql.syntax.dialect import Dovetail
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.changelog.errors import DovetailError, UnknownName
+from dovetail.joins.aggregates.aggregation import Aggregation
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.across_views.whole_result import whole_result
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Scan
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.state.common_subplans import Subplan
+from dovetail.sql.planner import plan_query
+from dovetail.sql.relations import Relations
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 
 _SETTINGS = ("", " SETTINGS seek_to = 'earliest'")
 _KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sql.across_views.common_view import Reader, common_view, streams
-from sql.across_views.whole_result import WholeResult, whole_result
-from sql.engines import Engine
-from sql.plan.nodes import Aggregate, Keyed, Map, Node, Output, Scan
-from sql.plan.properties import walk
-from sql.plan.state.common_subplans import Subplan, as_subplan
-from sql.planner import Plan
-from sql.relations import Relations
-from sql.rules.kept_once.subplans import together
+from dovetail.sql.across_views.common_view import Reader, common_view, streams
+from dovetail.sql.across_views.whole_result import WholeResult, whole_result
+from dovetail.sql.engines import Engine
+from dovetail.sql.plan.nodes import Aggregate, Keyed, Map, Node, Output, Scan
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.state.common_subplans import Subplan, as_subplan
+from dovetail.sql.planner import Plan
+from dovetail.sql.relations import Relations
+from dovetail.sql.rules.kept_once.subplans import together
 
 WORTH_ROWS = 10_000
 """From so many rows on it is told that a stream is kept by its primary key elsewhere: that alone is often little."""

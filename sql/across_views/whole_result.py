@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from sql.plan.nodes import Map, Output
-from sql.plan.state.common_subplans import Subplan, as_subplan
-from sql.rules.kept_once.subplans import together
+from dovetail.sql.plan.nodes import Map, Output
+from dovetail.sql.plan.state.common_subplans import Subplan, as_subplan
+from dovetail.sql.rules.kept_once.subplans import together
 
 
 @dataclass(frozen=True)

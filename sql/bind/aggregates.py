@@ -17,23 +17,23 @@ from itertools import count
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from joins.aggregates.aggregation import Aggregation
-from sql.bind.gathered_calls import with_columns
-from sql.bind.groups.grouping_sets import GroupingSets
-from sql.bind.scope import Scope, place_of
-from sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
-from sql.expressions.dict_functions import dict_calls, dict_function
-from sql.expressions.expression import Expr, Structure, structure
-from sql.expressions.partitions.window_calls import over_others
-from sql.expressions.predicates import conjuncts
-from sql.functions.aggregate_calls import aggregates_in
-from sql.functions.forms import is_grouping
-from sql.functions.growth import MOST_ALIASES, outgrown
-from sql.functions.typed import bracketed
-from sql.plan.column_names import unused
-from sql.plan.nodes import Aggregate, ArrayJoin, Map, Node, column_of
-from sql.syntax.rules import Rules
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.joins.aggregates.aggregation import Aggregation
+from dovetail.sql.bind.gathered_calls import with_columns
+from dovetail.sql.bind.groups.grouping_sets import GroupingSets
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
+from dovetail.sql.expressions.dict_functions import dict_calls, dict_function
+from dovetail.sql.expressions.expression import Expr, Structure, structure
+from dovetail.sql.expressions.partitions.window_calls import over_others
+from dovetail.sql.expressions.predicates import conjuncts
+from dovetail.sql.functions.aggregate_calls import aggregates_in
+from dovetail.sql.functions.forms import is_grouping
+from dovetail.sql.functions.growth import MOST_ALIASES, outgrown
+from dovetail.sql.functions.typed import bracketed
+from dovetail.sql.plan.column_names import unused
+from dovetail.sql.plan.nodes import Aggregate, ArrayJoin, Map, Node, column_of
+from dovetail.sql.syntax.rules import Rules
 
 KEY, ARGUMENT = "__g", "__a"
 """What the names of computed keys and arguments begin with."""

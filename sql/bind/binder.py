@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.dead_letter import is_letters
-from changelog.errors import UnknownName, Unsupported
-from joins.dataflow.lookup import LookupTarget
-from joins.dataflow.ports import JoinKind
-from sql.bind.asked.subqueries import Subqueries, SubqueryRows, read_around
-from sql.bind.asked.subqueries_in_on import Sides, SubqueriesInOn
-from sql.bind.bounded.snapshot import snapshot_of
-from sql.bind.clauses import (
+from dovetail.changelog.dead_letter import is_letters
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.joins.dataflow.lookup import LookupTarget
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.bind.asked.subqueries import Subqueries, SubqueryRows, read_around
+from dovetail.sql.bind.asked.subqueries_in_on import Sides, SubqueriesInOn
+from dovetail.sql.bind.bounded.snapshot import snapshot_of
+from dovetail.sql.bind.clauses import (
     is_process_time,
     out_of_brackets,
     refuse_clauses,
@@ -28,43 +28,43 @@ from sql.bind.clauses import (
     refuse_lookup,
     refuse_table,
 )
-from sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join
-from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
-from sql.bind.from_clause.comma_joins import in_written_order, linked
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.from_clause.joined import has_equality, joined
-from sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
-from sql.bind.from_clause.laterals import applied, is_lateral, lateral_kind
-from sql.bind.from_clause.scans import filters_time, scanned
-from sql.bind.from_clause.sessions import SessionCall, in_sessions
-from sql.bind.from_clause.windows import WindowCall, windowed
-from sql.bind.lookup.asked_tables import has_one_row, is_over_table, lone_table, refuse_row_around
-from sql.bind.lookup.lookups import Lookups
-from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
-from sql.bind.partitions.first_rows import (
+from dovetail.sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join
+from dovetail.sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
+from dovetail.sql.bind.from_clause.comma_joins import in_written_order, linked
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.from_clause.joined import has_equality, joined
+from dovetail.sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
+from dovetail.sql.bind.from_clause.laterals import applied, is_lateral, lateral_kind
+from dovetail.sql.bind.from_clause.scans import filters_time, scanned
+from dovetail.sql.bind.from_clause.sessions import SessionCall, in_sessions
+from dovetail.sql.bind.from_clause.windows import WindowCall, windowed
+from dovetail.sql.bind.lookup.asked_tables import has_one_row, is_over_table, lone_table, refuse_row_around
+from dovetail.sql.bind.lookup.lookups import Lookups
+from dovetail.sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
+from dovetail.sql.bind.partitions.first_rows import (
     is_distinct_on,
     limit_by,
     number_first_of_each,
     number_first_rows,
     spell_out_windows,
 )
-from sql.bind.partitions.top_one import top_one
-from sql.bind.reading import spelled_out
-from sql.bind.scope import Scope, place_of
-from sql.bind.select_clauses import Bound, SelectClauses
-from sql.bind.set_operations import combined_rows, name_of, parts_of
-from sql.bind.static import is_dictionary, is_static
-from sql.bind.written.qualifiers import is_cte
-from sql.expressions.evaluate import quoted
-from sql.functions.dialects import TIMEPLUS
-from sql.functions.translate import Dialect
-from sql.plan.column_names import unused
-from sql.plan.nodes import LookupTable, Map, Static, column_of
-from sql.query_settings import QuerySettings
-from sql.relations import HasRows, Relations, Stream, with_rows
-from sql.syntax.calls import WINDOWS, dotted_name, function_name
-from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
-from sql.system_tables import DATABASE, SYSTEM_TABLES
+from dovetail.sql.bind.partitions.top_one import top_one
+from dovetail.sql.bind.reading import spelled_out
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.bind.select_clauses import Bound, SelectClauses
+from dovetail.sql.bind.set_operations import combined_rows, name_of, parts_of
+from dovetail.sql.bind.static import is_dictionary, is_static
+from dovetail.sql.bind.written.qualifiers import is_cte
+from dovetail.sql.expressions.evaluate import quoted
+from dovetail.sql.functions.dialects import TIMEPLUS
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.plan.column_names import unused
+from dovetail.sql.plan.nodes import LookupTable, Map, Static, column_of
+from dovetail.sql.query_settings import QuerySettings
+from dovetail.sql.relations import HasRows, Relations, Stream, with_rows
+from dovetail.sql.syntax.calls import WINDOWS, dotted_name, function_name
+from dovetail.sql.syntax.statements import CreateDictionary, CreateStream, CreateView
+from dovetail.sql.system_tables import DATABASE, SYSTEM_TABLES
 
 
 @dataclass

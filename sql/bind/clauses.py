@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from sql.bind.scope import place_of
-from sql.syntax.calls import function_name
-from sql.syntax.rules import Rules
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.syntax.calls import function_name
+from dovetail.sql.syntax.rules import Rules
 
 _CLAUSES = {
     "order": ("ORDER BY", "order the content of the view: FROM table(view) ORDER BY .."),

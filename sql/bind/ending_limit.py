@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.bind.partitions.first_rows import limit_by, row_count
+from dovetail.sql.bind.partitions.first_rows import limit_by, row_count
 
 
 def without_ending_limit(query: exp.Query) -> tuple[exp.Query, int | None]:

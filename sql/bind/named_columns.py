@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.bind.scope import place_of
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.bind.scope import place_of
 
 _NAMES = "column names"
 """The key in the metadata of a query under which they stand."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from changelog.schema import SEQUENCE, TIME
-from sql.bind.aggregates import without_aliases
-from sql.bind.scope import Scope, Visible, place_of
-from sql.plan.column_names import DELTA_COLUMN
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import SEQUENCE, TIME
+from dovetail.sql.bind.aggregates import without_aliases
+from dovetail.sql.bind.scope import Scope, Visible, place_of
+from dovetail.sql.plan.column_names import DELTA_COLUMN
 
 
 def selected(projection: exp.Expr, select: exp.Select, scope: Scope, text: str) -> list[tuple[str, str, exp.Expr]]:

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from changelog.errors import UnknownName
-from sql.bind.named_columns import with_names
-from sql.bind.written.qualifiers import is_cte, is_own
-from sql.bind.written.untranslated import as_written
-from sql.functions.dialects import DIALECTS
-from sql.functions.own_functions import WithFunctions
-from sql.functions.translate import Dialect
-from sql.relations import Consulted, Relations
-from sql.syntax.calls import function_name
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
+from dovetail.changelog.errors import UnknownName
+from dovetail.sql.bind.named_columns import with_names
+from dovetail.sql.bind.written.qualifiers import is_cte, is_own
+from dovetail.sql.bind.written.untranslated import as_written
+from dovetail.sql.functions.dialects import DIALECTS
+from dovetail.sql.functions.own_functions import WithFunctions
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.relations import Consulted, Relations
+from dovetail.sql.syntax.calls import function_name
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
 
 
 def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:

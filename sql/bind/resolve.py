@@ -9,21 +9,21 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from changelog.schema import TIME
-from sql.bind.scope import Scope, place_of
-from sql.bind.subquery_advice import in_place_of
-from sql.bind.written.untranslated import refuse_untranslated
-from sql.expressions.dict_functions import dict_function
-from sql.functions.aggregate_calls import by_time, exact, is_aggregate, of_stream
-from sql.functions.environment import Environment
-from sql.functions.forms import is_grouping
-from sql.functions.translate import Special, Translator
-from sql.functions.typed import Typed, bracketed
-from sql.plan.column_names import DELTA_COLUMN
-from sql.syntax.calls import TAKES_UNIT, function_name, registered_name
-from sql.syntax.dialect import DURATION, DURATION_UNITS
-from sql.syntax.intervals import milliseconds, unit_ms
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.schema import TIME
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.bind.subquery_advice import in_place_of
+from dovetail.sql.bind.written.untranslated import refuse_untranslated
+from dovetail.sql.expressions.dict_functions import dict_function
+from dovetail.sql.functions.aggregate_calls import by_time, exact, is_aggregate, of_stream
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.forms import is_grouping
+from dovetail.sql.functions.translate import Special, Translator
+from dovetail.sql.functions.typed import Typed, bracketed
+from dovetail.sql.plan.column_names import DELTA_COLUMN
+from dovetail.sql.syntax.calls import TAKES_UNIT, function_name, registered_name
+from dovetail.sql.syntax.dialect import DURATION, DURATION_UNITS
+from dovetail.sql.syntax.intervals import milliseconds, unit_ms
 
 _BARE_CALLS = frozenset({"current_timestamp", "current_date", "current_time", "localtimestamp", "localtime"})
 """Calls that are written without brackets."""

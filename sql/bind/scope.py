@@ -9,13 +9,13 @@ from functools import cached_property
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import UnknownName, Unsupported
-from changelog.schema import SEQUENCE, TIME
-from changelog.suggest import suggestion
-from sql.functions.dialects import TIMEPLUS
-from sql.functions.translate import Dialect
-from sql.syntax.faults import SCRIPT, place
-from sql.syntax.record_columns import DECLARATIONS
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.schema import SEQUENCE, TIME
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.functions.dialects import TIMEPLUS
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.syntax.faults import SCRIPT, place
+from dovetail.sql.syntax.record_columns import DECLARATIONS
 
 HIDDEN_TABLE = "#"
 """What the aliases begin with of tables that the query does not name: dict_get looks them up."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from sql.bind.aggregates import (
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.bind.aggregates import (
     Groups,
     distinct,
     grouping_sets,
@@ -19,23 +19,23 @@ from sql.bind.aggregates import (
     selected_item,
     without_aliases,
 )
-from sql.bind.asked.subqueries import Existence, HiddenColumn, Subqueries, joined_with, read_around
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.groups.session_keys import refuse_ungrouped, with_keys
-from sql.bind.lookup.lookups import Lookups
-from sql.bind.partitions.ties import told_apart
-from sql.bind.partitions.window_functions import WindowFunctions
-from sql.bind.projection import expect_columns, is_delta, selected
-from sql.bind.resolve import resolved, resolved_condition
-from sql.bind.scope import Scope, place_of
-from sql.expressions.expression import Expr, Structure, structure
-from sql.expressions.predicates import conjunction, conjuncts
-from sql.functions.aggregate_calls import aggregates_in
-from sql.functions.translate import Dialect
-from sql.plan.column_names import output_names
-from sql.plan.maps import identity
-from sql.plan.nodes import Map, Node, Static
-from sql.plan.top_rows import first_rows
+from dovetail.sql.bind.asked.subqueries import Existence, HiddenColumn, Subqueries, joined_with, read_around
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.groups.session_keys import refuse_ungrouped, with_keys
+from dovetail.sql.bind.lookup.lookups import Lookups
+from dovetail.sql.bind.partitions.ties import told_apart
+from dovetail.sql.bind.partitions.window_functions import WindowFunctions
+from dovetail.sql.bind.projection import expect_columns, is_delta, selected
+from dovetail.sql.bind.resolve import resolved, resolved_condition
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.expressions.expression import Expr, Structure, structure
+from dovetail.sql.expressions.predicates import conjunction, conjuncts
+from dovetail.sql.functions.aggregate_calls import aggregates_in
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.plan.column_names import output_names
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import Map, Node, Static
+from dovetail.sql.plan.top_rows import first_rows
 
 ValuedKeys = Mapping[Structure, exp.Expr]
 """The keys of GROUP BY in which there are subqueries -> the same over their values."""

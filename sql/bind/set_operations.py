@@ -17,15 +17,15 @@ from collections.abc import Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from joins.dataflow.ports import SetKind
-from sql.bind.aggregates import distinct
-from sql.bind.scope import place_of
-from sql.bind.select_clauses import Bound
-from sql.expressions.evaluate import common_type
-from sql.expressions.expression import Expr
-from sql.plan.nodes import Map, Node, SetOperation, Static, UnionAll, column_of
-from sql.syntax.rules import Rules
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.joins.dataflow.ports import SetKind
+from dovetail.sql.bind.aggregates import distinct
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.bind.select_clauses import Bound
+from dovetail.sql.expressions.evaluate import common_type
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.nodes import Map, Node, SetOperation, Static, UnionAll, column_of
+from dovetail.sql.syntax.rules import Rules
 
 
 def parts_of(combined: exp.SetOperation) -> list[exp.Query]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from changelog.errors import UnknownName
-from sql.bind.written.qualifiers import is_cte
-from sql.relations import Relations
-from sql.syntax.calls import WINDOWS, function_name
-from sql.syntax.statements import CreateDictionary
-from sql.system_tables import DATABASE
+from dovetail.changelog.errors import UnknownName
+from dovetail.sql.bind.written.qualifiers import is_cte
+from dovetail.sql.relations import Relations
+from dovetail.sql.syntax.calls import WINDOWS, function_name
+from dovetail.sql.syntax.statements import CreateDictionary
+from dovetail.sql.system_tables import DATABASE
 
 
 def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:

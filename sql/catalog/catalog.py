@@ -11,12 +11,19 @@ from typing import Any
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
-from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable, SqlError, StackError, Unsupported
-from sql.catalog import leaderships, stored_queries, stored_relations, stored_subplans, stored_topics, workers
-from sql.catalog.cycles import refuse_cycle
-from sql.catalog.like import matches
-from sql.catalog.metadata_tables import engine_for, identity, make
-from sql.catalog.records import (
+from dovetail.changelog.errors import (
+    DovetailError,
+    EnvironmentFault,
+    ServiceUnavailable,
+    SqlError,
+    StackError,
+    Unsupported,
+)
+from dovetail.sql.catalog import leaderships, stored_queries, stored_relations, stored_subplans, stored_topics, workers
+from dovetail.sql.catalog.cycles import refuse_cycle
+from dovetail.sql.catalog.like import matches
+from dovetail.sql.catalog.metadata_tables import engine_for, identity, make
+from dovetail.sql.catalog.records import (
     Actual,
     Desired,
     KeptShape,
@@ -27,8 +34,8 @@ from sql.catalog.records import (
     What,
     Worker,
 )
-from sql.stream_settings import kept_text
-from sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, CreateView, Drop, Index
+from dovetail.sql.stream_settings import kept_text
+from dovetail.sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, CreateView, Drop, Index
 
 
 class Catalog:

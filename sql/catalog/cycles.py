@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Set
 
 from sqlalchemy.engine import Connection
 
-from changelog.errors import Unsupported
-from sql.catalog import stored_relations
-from sql.catalog.records import Relation
-from sql.syntax.statements import CreateView
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.catalog import stored_relations
+from dovetail.sql.catalog.records import Relation
+from dovetail.sql.syntax.statements import CreateView
 
 
 def refuse_cycle(connection: Connection, view: CreateView, uses: Iterable[str]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sql.catalog.records import Query
-from sql.planner import Plan
+from dovetail.sql.catalog.records import Query
+from dovetail.sql.planner import Plan
 
 
 def queries_of(plan: Plan, text: str) -> tuple[Query, ...]:

@@ -11,8 +11,8 @@ from dataclasses import asdict, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sql.catalog.metadata_tables import LEADERS
-from sql.catalog.records import Leadership
+from dovetail.sql.catalog.metadata_tables import LEADERS
+from dovetail.sql.catalog.records import Leadership
 
 
 def find(connection: Connection, name: str) -> Leadership | None:

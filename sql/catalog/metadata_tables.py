@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
-from changelog.errors import StackError
+from dovetail.changelog.errors import StackError
 
 BUSY_TIMEOUT_MS = 15_000
 """How long a process waits for another one to finish its transaction (SQLite)."""

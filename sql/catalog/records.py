@@ -8,8 +8,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from changelog.errors import InternalError
-from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
+from dovetail.changelog.errors import InternalError
+from dovetail.sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
 
 RelationDefinition = CreateStream | CreateView | CreateDictionary | CreateIndex | CreateFunction
 
@@ -50,7 +50,7 @@ class Relation:
     @cached_property
     def definition(self) -> RelationDefinition:
         """The statement itself, read from ``ddl``."""
-        from sql.syntax.parse import parse_one  # noqa: PLC0415 - the grammar is for who asks what a relation is
+        from dovetail.sql.syntax.parse import parse_one  # noqa: PLC0415 - the grammar is for who asks what a relation is
 
         statement = parse_one(self.ddl)
         if not isinstance(statement, RelationDefinition):
@@ -66,7 +66,7 @@ class Relation:
     @cached_property
     def shown(self) -> str:
         """``ddl`` as SHOW CREATE shows it: without passwords."""
-        from sql.syntax.parse import as_shown  # noqa: PLC0415 - as above
+        from dovetail.sql.syntax.parse import as_shown  # noqa: PLC0415 - as above
 
         return as_shown(self.ddl)
 

@@ -8,10 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from changelog.errors import SqlError, UnknownName
-from changelog.suggest import suggestion
-from sql.catalog.metadata_tables import QUERIES
-from sql.catalog.records import Actual, Desired, Query
+from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.catalog.metadata_tables import QUERIES
+from dovetail.sql.catalog.records import Actual, Desired, Query
 
 _LIVING = QUERIES.c.desired != Desired.DROPPED.value
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.suggest import suggestion
-from sql.catalog.metadata_tables import RELATIONS, USES
-from sql.catalog.records import Relation, RelationDefinition, What
-from sql.syntax.statements import CreateIndex
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.catalog.metadata_tables import RELATIONS, USES
+from dovetail.sql.catalog.records import Relation, RelationDefinition, What
+from dovetail.sql.syntax.statements import CreateIndex
 
 FEW = 12
 """Up to so many names are listed in an error."""

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sql.catalog.metadata_tables import QUERIES, SUBPLANS
-from sql.catalog.records import Desired, KeptShape
+from dovetail.sql.catalog.metadata_tables import QUERIES, SUBPLANS
+from dovetail.sql.catalog.records import Desired, KeptShape
 
 _OF_VIEWS = sa.and_(QUERIES.c.desired != Desired.DROPPED.value, QUERIES.c.engine == "spark", QUERIES.c.lease_ms == 0)
 

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from changelog.errors import Unsupported
-from sql.catalog.metadata_tables import MADE_TOPICS
-from sql.catalog.records import Relation, RelationDefinition
-from sql.catalog.stored_relations import listed
-from sql.syntax.statements import CreateStream, CreateView
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.catalog.metadata_tables import MADE_TOPICS
+from dovetail.sql.catalog.records import Relation, RelationDefinition
+from dovetail.sql.catalog.stored_relations import listed
+from dovetail.sql.syntax.statements import CreateStream, CreateView
 
 
 def topic_of(definition: RelationDefinition) -> str | None:

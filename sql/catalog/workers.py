@@ -7,8 +7,8 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from sql.catalog.metadata_tables import WORKERS
-from sql.catalog.records import Worker
+from dovetail.sql.catalog.metadata_tables import WORKERS
+from dovetail.sql.catalog.records import Worker
 
 
 def put(connection: Connection, worker: Worker) -> None:

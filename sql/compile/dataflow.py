@@ -10,19 +10,19 @@ from typing import Literal, assert_never
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.changes import DELTA
-from changelog.errors import InternalError
-from changelog.schema import TIME
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
-from joins.dataflow.ports import Pad, Transform
-from joins.dataflow.specification import OperatorSpec
-from sql.compile.delta_stages import DeltaStage, delta_stages
-from sql.compile.operators import operator_of
-from sql.expressions.evaluate import RowMap, quoted
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjunction
-from sql.plan.hybrid_state import HybridState
-from sql.plan.nodes import (
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import TIME
+from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
+from dovetail.joins.dataflow.ports import Pad, Transform
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.sql.compile.delta_stages import DeltaStage, delta_stages
+from dovetail.sql.compile.operators import operator_of
+from dovetail.sql.expressions.evaluate import RowMap, quoted
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjunction
+from dovetail.sql.plan.hybrid_state import HybridState
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -44,16 +44,16 @@ from sql.plan.nodes import (
     UnionAll,
     Window,
 )
-from sql.plan.properties import inputs_of
-from sql.plan.state.common_subplans import as_subplan
-from sql.plan.state.kept_with import kept_with
-from sql.plan.state.node_memory import memory_of
-from sql.plan.unique_keys import cut_by, found_by
-from sql.plan.upserts import UPSERTS
-from sql.transforms.array_join_step import ArrayJoinStep
-from sql.transforms.static_join_step import StaticJoinStep
-from sql.transforms.version_step import VersionStep
-from sql.transforms.window_step import WindowStep
+from dovetail.sql.plan.properties import inputs_of
+from dovetail.sql.plan.state.common_subplans import as_subplan
+from dovetail.sql.plan.state.kept_with import kept_with
+from dovetail.sql.plan.state.node_memory import memory_of
+from dovetail.sql.plan.unique_keys import cut_by, found_by
+from dovetail.sql.plan.upserts import UPSERTS
+from dovetail.sql.transforms.array_join_step import ArrayJoinStep
+from dovetail.sql.transforms.static_join_step import StaticJoinStep
+from dovetail.sql.transforms.version_step import VersionStep
+from dovetail.sql.transforms.window_step import WindowStep
 
 
 def dataflow(plan: Output) -> Dataflow:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from joins.dataflow.ports import Ingest, Port
-from joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, EqualColumns, KeptPart
-from joins.operators.delta_joins.on_path import OnPath
-from joins.operators.multiway import ResidualCondition
-from sql.compile.operators import port_of
-from sql.expressions.evaluate import Condition
-from sql.plan.nodes import DeltaJoin
-from sql.plan.state.delta_steps import DeltaStep, InputCopy, PathStep, delta_steps
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, EqualColumns, KeptPart
+from dovetail.joins.operators.delta_joins.on_path import OnPath
+from dovetail.joins.operators.multiway import ResidualCondition
+from dovetail.sql.compile.operators import port_of
+from dovetail.sql.expressions.evaluate import Condition
+from dovetail.sql.plan.nodes import DeltaJoin
+from dovetail.sql.plan.state.delta_steps import DeltaStep, InputCopy, PathStep, delta_steps
 
 
 @dataclass(frozen=True)

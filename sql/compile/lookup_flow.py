@@ -8,12 +8,12 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from changelog.errors import InternalError
-from changelog.schema import TIME
-from joins.dataflow.graph import TopicScan
-from joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
-from joins.dataflow.ports import Ingest, Pad, Transform
-from sql.compile.dataflow import (
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import TIME
+from dovetail.joins.dataflow.graph import TopicScan
+from dovetail.joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
+from dovetail.joins.dataflow.ports import Ingest, Pad, Transform
+from dovetail.sql.compile.dataflow import (
     array_join_step,
     row_map,
     scan_stage,
@@ -23,9 +23,9 @@ from sql.compile.dataflow import (
     static_step,
     windows_step,
 )
-from sql.compile.operators import port_of
-from sql.expressions.evaluate import Condition
-from sql.plan.nodes import (
+from dovetail.sql.compile.operators import port_of
+from dovetail.sql.expressions.evaluate import Condition
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -47,9 +47,9 @@ from sql.plan.nodes import (
     UnionAll,
     Window,
 )
-from sql.plan.properties import changes
-from sql.plan.upserts import fused_key
-from sql.transforms.static_join_step import default_of
+from dovetail.sql.plan.properties import changes
+from dovetail.sql.plan.upserts import fused_key
+from dovetail.sql.transforms.static_join_step import default_of
 
 _SCANNED, _SUNK = 0, 1
 """The edges of a flow."""

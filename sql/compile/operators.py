@@ -8,33 +8,33 @@ from typing import TypedDict, assert_never
 
 import pyarrow as pa
 
-from changelog.errors import InternalError
-from changelog.schema import Kind
-from joins.aggregates.aggregate import AggregateSpec
-from joins.aggregates.sessions import SessionsSpec
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.renamed_rows import Names
-from joins.operators.asof import AsofSpec
-from joins.operators.asof_once import AsofOnceSpec
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.dynamic_filter import DynamicFilterSpec
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.keyed import KeyedSpec
-from joins.operators.latest import LatestSpec
-from joins.operators.multiway import MultiwaySpec, Repetition, ResidualCondition
-from joins.operators.range import RangeSpec
-from joins.operators.set_operation import SetOperationSpec
-from joins.operators.temporal import TemporalSpec
-from joins.operators.union_all import UnionAllSpec
-from joins.partitions.over import OverSpec
-from joins.partitions.top_n import TopNSpec
-from sql.expressions.evaluate import Condition
-from sql.expressions.expression import Expr
-from sql.expressions.group_calls import GroupCalls
-from sql.expressions.partitions.partition_calls import PartitionCalls, in_partitions
-from sql.plan.explain import line
-from sql.plan.joins import (
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import Kind
+from dovetail.joins.aggregates.aggregate import AggregateSpec
+from dovetail.joins.aggregates.sessions import SessionsSpec
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Port
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.renamed_rows import Names
+from dovetail.joins.operators.asof import AsofSpec
+from dovetail.joins.operators.asof_once import AsofOnceSpec
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.dynamic_filter import DynamicFilterSpec
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.keyed import KeyedSpec
+from dovetail.joins.operators.latest import LatestSpec
+from dovetail.joins.operators.multiway import MultiwaySpec, Repetition, ResidualCondition
+from dovetail.joins.operators.range import RangeSpec
+from dovetail.joins.operators.set_operation import SetOperationSpec
+from dovetail.joins.operators.temporal import TemporalSpec
+from dovetail.joins.operators.union_all import UnionAllSpec
+from dovetail.joins.partitions.over import OverSpec
+from dovetail.joins.partitions.top_n import TopNSpec
+from dovetail.sql.expressions.evaluate import Condition
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.group_calls import GroupCalls
+from dovetail.sql.expressions.partitions.partition_calls import PartitionCalls, in_partitions
+from dovetail.sql.plan.explain import line
+from dovetail.sql.plan.joins import (
     Apply,
     Asof,
     AsofOnce,
@@ -46,7 +46,7 @@ from sql.plan.joins import (
     Range,
     Temporal,
 )
-from sql.plan.nodes import (
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -67,12 +67,12 @@ from sql.plan.nodes import (
     UnionAll,
     Window,
 )
-from sql.plan.properties import retracts, source_of, watermark_at
-from sql.plan.state.kept_with import first_of, kept_with
-from sql.plan.state.same_rows import same_rows
-from sql.plan.time_text import in_units
-from sql.plan.unique_keys import cut_by, found_by
-from sql.plan.upserts import fused_key, fused_version
+from dovetail.sql.plan.properties import retracts, source_of, watermark_at
+from dovetail.sql.plan.state.kept_with import first_of, kept_with
+from dovetail.sql.plan.state.same_rows import same_rows
+from dovetail.sql.plan.time_text import in_units
+from dovetail.sql.plan.unique_keys import cut_by, found_by
+from dovetail.sql.plan.upserts import fused_key, fused_version
 
 _INGEST = {
     Kind.APPEND: Ingest.APPEND,

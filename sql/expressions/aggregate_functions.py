@@ -25,14 +25,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from joins.aggregates.aggregation import Fold
-from joins.state.order import is_ordered
-from sql.expressions.engine import text
-from sql.expressions.evaluate import readable
-from sql.expressions.expression import Expr, Structure, structure
-from sql.syntax.calls import function_name
-from sql.syntax.rules import Rules
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.joins.aggregates.aggregation import Fold
+from dovetail.joins.state.order import is_ordered
+from dovetail.sql.expressions.engine import text
+from dovetail.sql.expressions.evaluate import readable
+from dovetail.sql.expressions.expression import Expr, Structure, structure
+from dovetail.sql.syntax.calls import function_name
+from dovetail.sql.syntax.rules import Rules
 
 FOLDS: dict[type[exp.Expr], Fold] = {
     exp.Count: Fold.COUNT,

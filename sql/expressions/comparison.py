@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.expression import Expr, columns_read
+from dovetail.sql.expressions.expression import Expr, columns_read
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",

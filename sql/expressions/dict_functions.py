@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.syntax.calls import registered_name
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.calls import registered_name
 
 _ARGUMENTS = {"dict_get": 3, "dict_get_or_default": 4, "dict_get_or_null": 3, "dict_has": 2}
 USAGE = {

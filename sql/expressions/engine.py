@@ -16,8 +16,8 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from changelog.errors import Unsupported
-from sql.syntax.dialect import AGGREGATES, as_written
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.dialect import AGGREGATES, as_written
 
 _OWN_AGGREGATES = ("BIT_AND", "BIT_OR", "BIT_XOR", "REGR_SXX", "REGR_SXY", "REGR_INTERCEPT", "REGR_R2")
 """Those that only templates of the dialects name."""

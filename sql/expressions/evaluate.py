@@ -20,21 +20,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.errors import SqlError, UnknownName
-from changelog.formats import decimal_text
-from changelog.formats.time_range import bounded
-from changelog.work.interruption import ended_by, expect_wanted
-from joins.dataflow.failed_calls import note
-from joins.dataflow.ports import Transform
-from sql.expressions.engine import parsed
-from sql.expressions.engine_calls.duckdb_connection import connection, guard_calls
-from sql.expressions.engine_calls.python_calls import provide, raise_broken
-from sql.expressions.guard import failure_condition, guarded, without_signs
-from sql.expressions.misfits import EngineRefused
-from sql.expressions.python_functions import with_names
-from sql.expressions.times.digits import finer
-from sql.expressions.trailing_columns import trailing
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.formats import decimal_text
+from dovetail.changelog.formats.time_range import bounded
+from dovetail.changelog.work.interruption import ended_by, expect_wanted
+from dovetail.joins.dataflow.failed_calls import note
+from dovetail.joins.dataflow.ports import Transform
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.engine_calls.duckdb_connection import connection, guard_calls
+from dovetail.sql.expressions.engine_calls.python_calls import provide, raise_broken
+from dovetail.sql.expressions.guard import failure_condition, guarded, without_signs
+from dovetail.sql.expressions.misfits import EngineRefused
+from dovetail.sql.expressions.python_functions import with_names
+from dovetail.sql.expressions.times.digits import finer
+from dovetail.sql.expressions.trailing_columns import trailing
 
 VALUE_FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 """What DuckDB raises for a value, as opposed to a statement, that does not fit."""

@@ -13,10 +13,10 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions import engine
-from sql.expressions.evaluate import engine_type, readable
-from sql.expressions.misfits import EngineRefused, refused_part
-from sql.expressions.times.digits import narrowed
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.evaluate import engine_type, readable
+from dovetail.sql.expressions.misfits import EngineRefused, refused_part
+from dovetail.sql.expressions.times.digits import narrowed
 
 Structure = Hashable
 """Equal for trees that compute the same in the same way."""

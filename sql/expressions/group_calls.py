@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.rows import Positions
-from sql.expressions.evaluate import quoted, run
+from dovetail.changelog.rows import Positions
+from dovetail.sql.expressions.evaluate import quoted, run
 
 _GROUP = "__group"
 

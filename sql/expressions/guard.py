@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from sql.expressions import engine
-from sql.expressions.python_functions import is_volatile
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.python_functions import is_volatile
 
 _MAY_FAIL = (
     *(exp.Anonymous, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow),

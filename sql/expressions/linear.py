@@ -14,10 +14,10 @@ from fractions import Fraction
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.expressions.expression import Expr
-from sql.syntax.calls import function_name
-from sql.syntax.intervals import milliseconds, unit_ms
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.syntax.calls import function_name
+from dovetail.sql.syntax.intervals import milliseconds, unit_ms
 
 _UTC = exp.Literal.string("UTC")
 _OPERATORS: Mapping[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName
+from dovetail.changelog.errors import SqlError, UnknownName
 
 _WRITTEN = "written"
 

@@ -9,9 +9,9 @@ from math import ceil, floor
 
 import pyarrow as pa
 
-from sql.expressions.expression import Expr
-from sql.expressions.linear import inequality
-from sql.expressions.predicates import halves
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.linear import inequality
+from dovetail.sql.expressions.predicates import halves
 
 _TURNED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "="}
 

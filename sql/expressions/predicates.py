@@ -7,7 +7,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sql.expressions.expression import Expr, structure
+from dovetail.sql.expressions.expression import Expr, structure
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:

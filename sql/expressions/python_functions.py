@@ -18,9 +18,9 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.syntax.rules import Rules
-from sql.syntax.types import arrow, display
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import arrow, display
 
 _PREFIX = "python_"
 _CALL = re.compile(rf"\b{_PREFIX}([a-z2-7]+)(?=\()", re.IGNORECASE)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from changelog.schema import ARRIVAL
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.schema import ARRIVAL
 
 
 def trailing(rows: pa.Table) -> list[str]:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.suggest import nearest
-from sql.expressions.aggregate_functions import FOLDS, call_of, call_types, is_call, outermost
-from sql.expressions.engine import type_name
-from sql.functions.typed import filled
-from sql.syntax.calls import registered_name
-from sql.syntax.rules import Rules
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.suggest import nearest
+from dovetail.sql.expressions.aggregate_functions import FOLDS, call_of, call_types, is_call, outermost
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.typed import filled
+from dovetail.sql.syntax.calls import registered_name
+from dovetail.sql.syntax.rules import Rules
 
 _TEMPLATES: Mapping[str, str] = {
     "count": "count({0})",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
-from sql.functions.timeplus.dialect import TimeplusDialect
-from sql.functions.translate import Dialect
-from sql.syntax.rules import Rules
+from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
+from dovetail.sql.functions.timeplus.dialect import TimeplusDialect
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.syntax.rules import Rules
 
 TIMEPLUS = TimeplusDialect()
 """That of streams and dictionaries."""

@@ -9,12 +9,12 @@ from functools import cached_property
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import type_name
-from sql.expressions.expression import Expr
-from sql.expressions.partitions.window_calls import over_others
-from sql.functions.aggregate_calls import is_aggregate_call, result_type
-from sql.functions.typed import Typed
-from sql.syntax.rules import Rules
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.partitions.window_calls import over_others
+from dovetail.sql.functions.aggregate_calls import is_aggregate_call, result_type
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.syntax.rules import Rules
 
 KIND = "type"
 """The key in the metadata of a tree under which its type stands, where the engine could not tell it."""

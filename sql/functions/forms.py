@@ -11,12 +11,12 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
-from sql.functions.translate import LONGEST_CHAIN, Translator, Visit
-from sql.functions.typed import Typed, bracketed
-from sql.syntax.calls import TAKES_UNIT, function_name, registered_name
-from sql.syntax.dialect import too_deep
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
+from dovetail.sql.functions.translate import LONGEST_CHAIN, Translator, Visit
+from dovetail.sql.functions.typed import Typed, bracketed
+from dovetail.sql.syntax.calls import TAKES_UNIT, function_name, registered_name
+from dovetail.sql.syntax.dialect import too_deep
 
 
 def _column(translator: Translator, node: exp.Expr) -> Typed:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from changelog.work.interruption import expect_wanted
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.work.interruption import expect_wanted
 
 MOST_PARTS = 100_000
 """Names, values and calls that a statement may become."""

@@ -15,8 +15,8 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import type_name
-from sql.functions.typed import filled
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.typed import filled
 
 _DIGITS = 38
 _LIMB = 10**19

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.expressions.dict_functions import dict_function
-from sql.expressions.python_functions import PythonFunction
-from sql.expressions.times.digits import planned
-from sql.functions.aggregate_calls import is_aggregate
-from sql.functions.environment import Environment
-from sql.functions.registry import Function, Registry, Unfit
-from sql.functions.translate import Dialect, OwnFunction, Visit
-from sql.functions.typed import Typed
-from sql.relations import Relations
-from sql.syntax.calls import WINDOWS
-from sql.syntax.parse import parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateFunction, Select
-from sql.syntax.types import display
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.dict_functions import dict_function
+from dovetail.sql.expressions.python_functions import PythonFunction
+from dovetail.sql.expressions.times.digits import planned
+from dovetail.sql.functions.aggregate_calls import is_aggregate
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.registry import Function, Registry, Unfit
+from dovetail.sql.functions.translate import Dialect, OwnFunction, Visit
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.relations import Relations
+from dovetail.sql.syntax.calls import WINDOWS
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateFunction, Select
+from dovetail.sql.syntax.types import display
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,21 @@
-"""docs/functions.md, made from the registries: ``python -m sql.functions.page`` writes it."""
+"""docs/functions.md, made from the registries: ``python -m dovetail.sql.functions.page`` writes it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from sql.expressions.dict_functions import USAGE
-from sql.functions.aggregate_calls import aggregate_names
-from sql.functions.registry import Function, RefusedCall, Registry
-from sql.functions.risingwave import functions as risingwave
-from sql.functions.timeplus import functions as timeplus
+from dovetail.sql.expressions.dict_functions import USAGE
+from dovetail.sql.functions.aggregate_calls import aggregate_names
+from dovetail.sql.functions.registry import Function, RefusedCall, Registry
+from dovetail.sql.functions.risingwave import functions as risingwave
+from dovetail.sql.functions.timeplus import functions as timeplus
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "functions.md"
 
 _HEAD = """# Functions
 
-This page is made from the code, by `python -m sql.functions.page`.
+This page is made from the code, by `python -m dovetail.sql.functions.page`.
 
 Expressions mean what they mean where the relations in FROM come from. Streams and dictionaries are Timeplus': the
 functions are ClickHouse's, in snake_case; `toInt32` is `to_int32`. Tables and sources are RisingWave's: the functions

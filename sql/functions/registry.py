@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.suggest import nearest
-from sql.expressions.engine import type_name
-from sql.functions.typed import Typed, filled, places
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.suggest import nearest
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.typed import Typed, filled, places
 
 Build = Callable[[Sequence[Typed]], Typed | exp.Expr | str]
 """From arguments to the engine's tree, or to a template over the same arguments."""

@@ -15,21 +15,21 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from sql.expressions.misfits import EngineRefused, misfit, note_written
-from sql.functions.aggregate_calls import (
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.expressions.misfits import EngineRefused, misfit, note_written
+from dovetail.sql.functions.aggregate_calls import (
     Aggregated,
     aggregate_name,
     aggregate_tree,
     as_it_is,
     is_aggregate,
 )
-from sql.functions.environment import Environment
-from sql.functions.growth import expect_alike, grow
-from sql.functions.registry import Function, Registry
-from sql.functions.typed import Typed, bracketed
-from sql.syntax.dialect import too_deep
-from sql.syntax.rules import Rules
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.growth import expect_alike, grow
+from dovetail.sql.functions.registry import Function, Registry
+from dovetail.sql.functions.typed import Typed, bracketed
+from dovetail.sql.syntax.dialect import too_deep
+from dovetail.sql.syntax.rules import Rules
 
 Visit = Callable[["Translator", exp.Expr], "Typed"]
 

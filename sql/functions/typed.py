@@ -10,7 +10,7 @@ from functools import lru_cache
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions import engine
+from dovetail.sql.expressions import engine
 
 TypeOf = Callable[[exp.Expr], pa.DataType]
 """The type that the engine gives a tree."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from changelog.errors import Unsupported
-from changelog.schema import Kind
-from joins.aggregates.aggregation import Closing
-from joins.dataflow.ports import Watermark
-from sql.plan.clocks.union_clocks import why_union_is_timeless
-from sql.plan.conditions.window_keys import window_of
-from sql.plan.event_times import EventTimeOrigin, clocked, with_watermark
-from sql.plan.nodes import (
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.joins.aggregates.aggregation import Closing
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.plan.clocks.union_clocks import why_union_is_timeless
+from dovetail.sql.plan.conditions.window_keys import window_of
+from dovetail.sql.plan.event_times import EventTimeOrigin, clocked, with_watermark
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -42,10 +42,10 @@ from sql.plan.nodes import (
     column_of,
     rebuilt,
 )
-from sql.plan.properties import changes, source_of, watermark_at
-from sql.query_settings import QuerySettings
-from sql.syntax.rules import Rules
-from sql.watermarks import as_set
+from dovetail.sql.plan.properties import changes, source_of, watermark_at
+from dovetail.sql.query_settings import QuerySettings
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.watermarks import as_set
 
 _FIX = (
     "GROUP BY window_start of TUMBLE(t, ts, INTERVAL '1' MINUTE), with WATERMARK FOR ts in the table, or SETTINGS "

@@ -13,10 +13,10 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from joins.dataflow.ports import Watermark
-from sql.expressions.expression import Expr
-from sql.expressions.linear import summed
-from sql.plan.nodes import (
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.linear import summed
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -38,7 +38,7 @@ from sql.plan.nodes import (
     Window,
     column_of,
 )
-from sql.plan.properties import changes, watermark_at
+from dovetail.sql.plan.properties import changes, watermark_at
 
 _MS = 1_000
 """Microseconds in the unit of watermarks."""

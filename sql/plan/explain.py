@@ -7,13 +7,13 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from joins.aggregates.aggregation import Fold
-from joins.dataflow.lookup import LookupTarget
-from joins.dataflow.ports import JoinKind, Pad
-from joins.partitions.ordering import Rank, SortKey
-from sql.expressions.predicates import conjunction
-from sql.plan.joins.method import current
-from sql.plan.nodes import (
+from dovetail.joins.aggregates.aggregation import Fold
+from dovetail.joins.dataflow.lookup import LookupTarget
+from dovetail.joins.dataflow.ports import JoinKind, Pad
+from dovetail.joins.partitions.ordering import Rank, SortKey
+from dovetail.sql.expressions.predicates import conjunction
+from dovetail.sql.plan.joins.method import current
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -36,13 +36,13 @@ from sql.plan.nodes import (
     Window,
     declared_type,
 )
-from sql.plan.properties import changes, grows, input_of, inputs_of, retracts, watermark_at
-from sql.plan.state.common_subplans import Met, aliases
-from sql.plan.state.delta_steps import delta_steps
-from sql.plan.state.held_twice import compared, held_again
-from sql.plan.state.kept_with import kept_with
-from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions, unbounded_set
-from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
+from dovetail.sql.plan.properties import changes, grows, input_of, inputs_of, retracts, watermark_at
+from dovetail.sql.plan.state.common_subplans import Met, aliases
+from dovetail.sql.plan.state.delta_steps import delta_steps
+from dovetail.sql.plan.state.held_twice import compared, held_again
+from dovetail.sql.plan.state.kept_with import kept_with
+from dovetail.sql.plan.state.unbounded_groups import unbounded, unbounded_partitions, unbounded_set
+from dovetail.sql.plan.time_text import length_text, span_text, sum_text, watermark_text
 
 
 def explain(plan: Output | Node) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from joins.dataflow.state_memory import StateMemory
+from dovetail.joins.dataflow.state_memory import StateMemory
 
 
 @dataclass(frozen=True)

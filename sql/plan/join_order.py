@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjunction
-from sql.plan.nodes import Map, Node
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjunction
+from dovetail.sql.plan.nodes import Map, Node
 
 
 def filtered(node: Node, terms: Sequence[Expr]) -> Node:

@@ -26,17 +26,17 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from changelog.errors import InternalError
-from changelog.schema import JSON, Column, RecordFormat, StreamSchema
-from joins.aggregates.aggregation import Aggregation, Closing
-from joins.dataflow.lookup import LookupTarget
-from joins.dataflow.ports import JoinKind, Pad, SetKind, Watermark
-from joins.partitions.ordering import Rank, SortKey
-from sql.expressions.expression import Expr
-from sql.plan.hybrid_state import HybridState
-from sql.plan.joins import JoinMethod
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Index
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import JSON, Column, RecordFormat, StreamSchema
+from dovetail.joins.aggregates.aggregation import Aggregation, Closing
+from dovetail.joins.dataflow.lookup import LookupTarget
+from dovetail.joins.dataflow.ports import JoinKind, Pad, SetKind, Watermark
+from dovetail.joins.partitions.ordering import Rank, SortKey
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.hybrid_state import HybridState
+from dovetail.sql.plan.joins import JoinMethod
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Index
 
 HIDDEN = "__k"
 """What the names of columns begin with that only hold a join key."""

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from changelog.encodings.settings import DEBEZIUM
-from changelog.errors import SqlError, Unsupported
-from changelog.formats.json_types import converter
-from changelog.schema import ARRIVAL, JSON, TIME, RecordFormat
-from sql.engines import Engine
-from sql.expressions.expression import Expr
-from sql.plan.column_names import DELTA_COLUMN, output_names
-from sql.plan.nodes import HIDDEN, Map, Node, Output, column_of
-from sql.plan.properties import retracts, runs_on, walk
-from sql.plan.unique_keys import Cut, bucket_key, equals, padded, unique_keys
-from sql.query_settings import QuerySettings
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.encodings.settings import DEBEZIUM
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.formats.json_types import converter
+from dovetail.changelog.schema import ARRIVAL, JSON, TIME, RecordFormat
+from dovetail.sql.engines import Engine
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.column_names import DELTA_COLUMN, output_names
+from dovetail.sql.plan.nodes import HIDDEN, Map, Node, Output, column_of
+from dovetail.sql.plan.properties import retracts, runs_on, walk
+from dovetail.sql.plan.unique_keys import Cut, bucket_key, equals, padded, unique_keys
+from dovetail.sql.query_settings import QuerySettings
 
 KEY = "__key"
 """What the names of hidden columns of the Kafka key begin with."""

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from changelog.schema import Kind
-from joins.dataflow.ports import Watermark
-from sql.engines import Engine
-from sql.plan.joins.method import JoinInput, JoinInputs
-from sql.plan.nodes import (
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.engines import Engine
+from dovetail.sql.plan.joins.method import JoinInput, JoinInputs
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -35,7 +35,7 @@ from sql.plan.nodes import (
     Window,
     as_join,
 )
-from sql.syntax.rules import Rules
+from dovetail.sql.syntax.rules import Rules
 
 
 def walk(node: Output | Node) -> Iterator[Output | Node]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sql.expressions.expression import Expr
-from sql.plan.join_order import JoinOrder
-from sql.plan.nodes import Node, Output
-from sql.plan.state.delta_choice import DeltaChoice
-from sql.query_settings import QuerySettings
-from sql.relations import Sizes, Stream
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.join_order import JoinOrder
+from dovetail.sql.plan.nodes import Node, Output
+from dovetail.sql.plan.state.delta_choice import DeltaChoice
+from dovetail.sql.query_settings import QuerySettings
+from dovetail.sql.relations import Sizes, Stream
 
 
 @dataclass(frozen=True)

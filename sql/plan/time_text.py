@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from changelog.schema import DAY_MS
-from joins.dataflow.ports import Watermark
+from dovetail.changelog.schema import DAY_MS
+from dovetail.joins.dataflow.ports import Watermark
 
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 """Microseconds in the unit of a timestamp; our timestamps are no finer."""

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from joins.partitions.ordering import Rank, SortKey
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjunction, split
-from sql.plan.nodes import Map, Over, TopN
-from sql.plan.unique_keys import unique_keys
+from dovetail.joins.partitions.ordering import Rank, SortKey
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjunction, split
+from dovetail.sql.plan.nodes import Map, Over, TopN
+from dovetail.sql.plan.unique_keys import unique_keys
 
 Bounds = tuple[int | None, int | None]
 """The least and the greatest number that a condition lets through, where it says one."""

@@ -7,13 +7,13 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from joins.aggregates.aggregation import Fold
-from joins.dataflow.ports import JoinKind
-from joins.partitions.ordering import Rank
-from sql.expressions.expression import Expr, coalesce
-from sql.expressions.predicates import split
-from sql.plan.joins.method import Key, KeyedSides
-from sql.plan.nodes import (
+from dovetail.joins.aggregates.aggregation import Fold
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.joins.partitions.ordering import Rank
+from dovetail.sql.expressions.expression import Expr, coalesce
+from dovetail.sql.expressions.predicates import split
+from dovetail.sql.plan.joins.method import Key, KeyedSides
+from dovetail.sql.plan.nodes import (
     HIDDEN,
     Aggregate,
     ArrayJoin,
@@ -37,8 +37,8 @@ from sql.plan.nodes import (
     as_join,
     column_of,
 )
-from sql.plan.properties import source_of
-from sql.plan.upserts import UPSERTS, fused_key
+from dovetail.sql.plan.properties import source_of
+from dovetail.sql.plan.upserts import UPSERTS, fused_key
 
 
 def unique_keys(node: Node) -> list[Key]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from changelog.schema import Kind, StreamSchema
-from sql.plan.nodes import (
+from dovetail.changelog.schema import Kind, StreamSchema
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,

@@ -25,26 +25,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sql.plan.query_plan import QueryPlan
-from sql.rules.bands import bands
-from sql.rules.cut_fragments import cut_fragments
-from sql.rules.hybrid import hybrid
-from sql.rules.join_keys import join_keys
-from sql.rules.join_order.delta_joins import delta_joins
-from sql.rules.join_order.rule import join_order
-from sql.rules.kept_once.multiway import multiway
-from sql.rules.kept_once.self_joins import self_joins
-from sql.rules.kept_once.subplans import subplans
-from sql.rules.keyed_inputs import keyed_inputs
-from sql.rules.periods import periods
-from sql.rules.prune import prune
-from sql.rules.push_down import push_down
-from sql.rules.row_budgets import row_budgets
-from sql.rules.sink import sink
-from sql.rules.strategy import strategy
-from sql.rules.top_n import top_n
-from sql.rules.unnest import unnest
-from sql.rules.window_close import window_close
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.rules.bands import bands
+from dovetail.sql.rules.cut_fragments import cut_fragments
+from dovetail.sql.rules.hybrid import hybrid
+from dovetail.sql.rules.join_keys import join_keys
+from dovetail.sql.rules.join_order.delta_joins import delta_joins
+from dovetail.sql.rules.join_order.rule import join_order
+from dovetail.sql.rules.kept_once.multiway import multiway
+from dovetail.sql.rules.kept_once.self_joins import self_joins
+from dovetail.sql.rules.kept_once.subplans import subplans
+from dovetail.sql.rules.keyed_inputs import keyed_inputs
+from dovetail.sql.rules.periods import periods
+from dovetail.sql.rules.prune import prune
+from dovetail.sql.rules.push_down import push_down
+from dovetail.sql.rules.row_budgets import row_budgets
+from dovetail.sql.rules.sink import sink
+from dovetail.sql.rules.strategy import strategy
+from dovetail.sql.rules.top_n import top_n
+from dovetail.sql.rules.unnest import unnest
+from dovetail.sql.rules.window_close import window_close
 
 Rule = Callable[[QueryPlan], QueryPlan]
 

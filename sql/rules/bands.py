@@ -24,20 +24,20 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from changelog.errors import SqlError, Unsupported
-from changelog.schema import Kind
-from joins.dataflow.ports import JoinKind, Watermark
-from sql.expressions.evaluate import common_type, family
-from sql.expressions.expression import Expr
-from sql.expressions.nearness import Nearness, nearnesses, rest
-from sql.expressions.predicates import conjunction, split
-from sql.plan.closing import closing
-from sql.plan.conditions.join_side import JoinSide
-from sql.plan.conditions.window_keys import window_keys, window_of
-from sql.plan.event_times import EventTimeOrigin, clocked
-from sql.plan.joins import Bidirectional, Enrichment, Range
-from sql.plan.joins.range import Band, RangeState
-from sql.plan.nodes import (
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import JoinKind, Watermark
+from dovetail.sql.expressions.evaluate import common_type, family
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.nearness import Nearness, nearnesses, rest
+from dovetail.sql.expressions.predicates import conjunction, split
+from dovetail.sql.plan.closing import closing
+from dovetail.sql.plan.conditions.join_side import JoinSide
+from dovetail.sql.plan.conditions.window_keys import window_keys, window_of
+from dovetail.sql.plan.event_times import EventTimeOrigin, clocked
+from dovetail.sql.plan.joins import Bidirectional, Enrichment, Range
+from dovetail.sql.plan.joins.range import Band, RangeState
+from dovetail.sql.plan.nodes import (
     HIDDEN,
     Aggregate,
     ArrayJoin,
@@ -61,13 +61,13 @@ from sql.plan.nodes import (
     column_of,
     rebuilt,
 )
-from sql.plan.properties import changes, inputs_of, rules_of, walk
-from sql.plan.query_plan import QueryPlan
-from sql.plan.time_text import length_text, per_unit
-from sql.query_settings import QuerySettings
-from sql.syntax.rules import Rules
-from sql.syntax.types import INSTANT, LOCAL
-from sql.watermarks import as_set
+from dovetail.sql.plan.properties import changes, inputs_of, rules_of, walk
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.time_text import length_text, per_unit
+from dovetail.sql.query_settings import QuerySettings
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import INSTANT, LOCAL
+from dovetail.sql.watermarks import as_set
 
 _BOUNDED = (2, True, 2)
 """The rank of a join both of whose sides are cleared."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from changelog.schema import Column, Kind, StreamSchema
-from sql.engines import Engine
-from sql.plan.maps import identity
-from sql.plan.nodes import (
+from dovetail.changelog.schema import Column, Kind, StreamSchema
+from dovetail.sql.engines import Engine
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -39,10 +39,10 @@ from sql.plan.nodes import (
     Window,
     rebuilt,
 )
-from sql.plan.output import output
-from sql.plan.properties import rules_of, runs_on
-from sql.plan.query_plan import QueryPlan
-from sql.query_settings import QuerySettings
+from dovetail.sql.plan.output import output
+from dovetail.sql.plan.properties import rules_of, runs_on
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.query_settings import QuerySettings
 
 
 def cut_fragments(plan: QueryPlan) -> QueryPlan:

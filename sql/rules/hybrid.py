@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from joins.dataflow.state_memory import StateMemory
-from sql.plan.hybrid_state import HybridState
-from sql.plan.nodes import Output
-from sql.plan.properties import walk
-from sql.plan.query_plan import QueryPlan
-from sql.plan.state.node_memory import memory_of
-from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.sql.plan.hybrid_state import HybridState
+from dovetail.sql.plan.nodes import Output
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.state.node_memory import memory_of
+from dovetail.sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
 
 
 def hybrid(plan: QueryPlan) -> QueryPlan:

@@ -15,17 +15,17 @@ from typing import assert_never
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import InternalError, Unsupported
-from joins.dataflow.ports import JoinKind
-from sql.bind.subquery_advice import ONE_VALUE
-from sql.expressions.comparison import Comparison, comparison
-from sql.expressions.evaluate import common_type
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjunction, halves
-from sql.plan.conditions.asof_inequality import with_nearest, with_nearest_once
-from sql.plan.conditions.join_side import JoinSide
-from sql.plan.conditions.lookup_keys import lookup_keys
-from sql.plan.joins import (
+from dovetail.changelog.errors import InternalError, Unsupported
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.bind.subquery_advice import ONE_VALUE
+from dovetail.sql.expressions.comparison import Comparison, comparison
+from dovetail.sql.expressions.evaluate import common_type
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjunction, halves
+from dovetail.sql.plan.conditions.asof_inequality import with_nearest, with_nearest_once
+from dovetail.sql.plan.conditions.join_side import JoinSide
+from dovetail.sql.plan.conditions.lookup_keys import lookup_keys
+from dovetail.sql.plan.joins import (
     Apply,
     Asof,
     AsofOnce,
@@ -37,11 +37,11 @@ from sql.plan.joins import (
     Range,
     Temporal,
 )
-from sql.plan.joins.dynamic_filter import MovingBound
-from sql.plan.maps import identity
-from sql.plan.nodes import HIDDEN, Join, LookupJoin, Map, Node, Scan, StaticJoin, column_of, rebuilt
-from sql.plan.properties import one_row
-from sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.joins.dynamic_filter import MovingBound
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import HIDDEN, Join, LookupJoin, Map, Node, Scan, StaticJoin, column_of, rebuilt
+from dovetail.sql.plan.properties import one_row
+from dovetail.sql.plan.query_plan import QueryPlan
 
 
 def join_keys(plan: QueryPlan) -> QueryPlan:

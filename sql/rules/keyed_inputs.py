@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from sql.plan.nodes import (
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -31,8 +31,8 @@ from sql.plan.nodes import (
     Window,
     rebuilt,
 )
-from sql.plan.query_plan import QueryPlan
-from sql.plan.upserts import UPSERTS, fused_key, fused_version
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.upserts import UPSERTS, fused_key, fused_version
 
 
 def keyed_inputs(plan: QueryPlan) -> QueryPlan:

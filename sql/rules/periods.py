@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sql.plan.nodes import Aggregate, Output
-from sql.plan.properties import walk
-from sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.nodes import Aggregate, Output
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.query_plan import QueryPlan
 
 
 def periods(plan: QueryPlan) -> QueryPlan:

@@ -8,11 +8,11 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from changelog.schema import TIME
-from joins.dataflow.ports import JoinKind
-from sql.expressions.expression import Expr
-from sql.plan.joins import DynamicFilter
-from sql.plan.nodes import (
+from dovetail.changelog.schema import TIME
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.joins import DynamicFilter
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -35,9 +35,9 @@ from sql.plan.nodes import (
     Window,
     rebuilt,
 )
-from sql.plan.properties import walk, watermark_at
-from sql.plan.query_plan import QueryPlan
-from sql.plan.upserts import UPSERTS, fused_key, fused_version, ruling
+from dovetail.sql.plan.properties import walk, watermark_at
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.upserts import UPSERTS, fused_key, fused_version, ruling
 
 
 def prune(plan: QueryPlan) -> QueryPlan:

@@ -18,12 +18,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from changelog.schema import Kind
-from joins.dataflow.ports import JoinKind
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjunction, split
-from sql.plan.maps import filtered, identity
-from sql.plan.nodes import (
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjunction, split
+from dovetail.sql.plan.maps import filtered, identity
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -45,7 +45,7 @@ from sql.plan.nodes import (
     Window,
     rebuilt,
 )
-from sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.query_plan import QueryPlan
 
 
 def push_down(plan: QueryPlan) -> QueryPlan:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from changelog.errors import SqlError, Unsupported
-from changelog.schema import Kind
-from sql.plan.joins import Bidirectional
-from sql.plan.nodes import Join, Keyed, Map, MultiwayJoin, Node, Scan, rebuilt
-from sql.plan.properties import walk
-from sql.plan.query_plan import QueryPlan
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.nodes import Join, Keyed, Map, MultiwayJoin, Node, Scan, rebuilt
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.query_plan import QueryPlan
 
 _WHERE = "SETTINGS max_fan_out_action"
 _WARN = "max_fan_out_action = 'warn' keeps all rows, and says in the log which key has too many"

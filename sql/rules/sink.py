@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from changelog.encodings.identified.subjects import IDENTIFIED
-from changelog.encodings.registry import format_kind
-from changelog.encodings.settings import DEBEZIUM
-from changelog.errors import SqlError, Unsupported
-from changelog.formats.record_parts import expect_written
-from changelog.schema import JSON, Kind, StreamSchema
-from sql.engines import Engine
-from sql.expressions.evaluate import family
-from sql.plan.clocks.output_clock import output_clock
-from sql.plan.nodes import Output
-from sql.plan.output import output, together
-from sql.plan.properties import runs_on
-from sql.plan.query_plan import QueryPlan
-from sql.relations import Stream
+from dovetail.changelog.encodings.identified.subjects import IDENTIFIED
+from dovetail.changelog.encodings.registry import format_kind
+from dovetail.changelog.encodings.settings import DEBEZIUM
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.formats.record_parts import expect_written
+from dovetail.changelog.schema import JSON, Kind, StreamSchema
+from dovetail.sql.engines import Engine
+from dovetail.sql.expressions.evaluate import family
+from dovetail.sql.plan.clocks.output_clock import output_clock
+from dovetail.sql.plan.nodes import Output
+from dovetail.sql.plan.output import output, together
+from dovetail.sql.plan.properties import runs_on
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.relations import Stream
 
 
 def sink(plan: QueryPlan) -> QueryPlan:

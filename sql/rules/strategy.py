@@ -26,14 +26,14 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from changelog.errors import InternalError, SqlError, Unsupported
-from changelog.schema import Kind
-from joins.dataflow.ports import JoinKind
-from sql.expressions.comparison import comparison
-from sql.expressions.expression import Expr
-from sql.plan.conditions.lag import aligned
-from sql.plan.conditions.versions import temporal_sides, versions
-from sql.plan.joins import (
+from dovetail.changelog.errors import InternalError, SqlError, Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.comparison import comparison
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.conditions.lag import aligned
+from dovetail.sql.plan.conditions.versions import temporal_sides, versions
+from dovetail.sql.plan.joins import (
     Apply,
     Asof,
     AsofOnce,
@@ -46,14 +46,14 @@ from sql.plan.joins import (
     Range,
     Temporal,
 )
-from sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
-from sql.plan.maps import identity
-from sql.plan.nodes import ArrayJoin, Join, Map, Node, Scan, Window, column_of, rebuilt
-from sql.plan.properties import changes, rules_of, source_of, walk
-from sql.plan.query_plan import QueryPlan
-from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
-from sql.rules.join_keys import no_condition
-from sql.syntax.rules import Rules
+from dovetail.sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import ArrayJoin, Join, Map, Node, Scan, Window, column_of, rebuilt
+from dovetail.sql.plan.properties import changes, rules_of, source_of, walk
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
+from dovetail.sql.rules.join_keys import no_condition
+from dovetail.sql.syntax.rules import Rules
 
 
 def strategy(plan: QueryPlan) -> QueryPlan:

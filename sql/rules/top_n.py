@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sql.plan.maps import identity
-from sql.plan.nodes import Map, Node, rebuilt
-from sql.plan.query_plan import QueryPlan
-from sql.plan.top_rows import first_rows
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import Map, Node, rebuilt
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.top_rows import first_rows
 
 
 def top_n(plan: QueryPlan) -> QueryPlan:

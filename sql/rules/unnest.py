@@ -23,16 +23,16 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from joins.aggregates.aggregation import Fold
-from joins.dataflow.ports import JoinKind
-from sql.expressions.comparison import comparison
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjunction, split
-from sql.plan.joins import Apply, AsWritten
-from sql.plan.joins.as_written import Choice
-from sql.plan.maps import identity
-from sql.plan.nodes import (
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.aggregates.aggregation import Fold
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.comparison import comparison
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjunction, split
+from dovetail.sql.plan.joins import Apply, AsWritten
+from dovetail.sql.plan.joins.as_written import Choice
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -55,9 +55,9 @@ from sql.plan.nodes import (
     column_of,
     rebuilt,
 )
-from sql.plan.properties import walk
-from sql.plan.query_plan import QueryPlan
-from sql.rules.unnest_tables import is_of_table, with_table
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.rules.unnest_tables import is_of_table, with_table
 
 _KEEPS_LEFT = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from joins.dataflow.ports import JoinKind
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import split
-from sql.plan.maps import identity
-from sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
-from sql.plan.properties import walk
-from sql.plan.unique_keys import unique_keys
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import split
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.unique_keys import unique_keys
 
 
 def is_of_table(node: Node) -> bool:

@@ -11,11 +11,11 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from changelog.errors import Unsupported
-from joins.dataflow.ports import JoinKind
-from sql.plan.closing import refuse_open
-from sql.plan.joins import Range
-from sql.plan.nodes import (
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.closing import refuse_open
+from dovetail.sql.plan.joins import Range
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -38,9 +38,9 @@ from sql.plan.nodes import (
     declared_type,
     rebuilt,
 )
-from sql.plan.properties import inputs_of
-from sql.plan.query_plan import QueryPlan
-from sql.rules.bands import padded_once
+from dovetail.sql.plan.properties import inputs_of
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.rules.bands import padded_once
 
 _FIX = (
     "join within a range of time, or of windows: FROM TUMBLE(a, ts, INTERVAL '1' MINUTE) AS a JOIN TUMBLE(b, ts, "

@@ -12,14 +12,14 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from changelog.encodings.registry import format_kind
-from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
-from changelog.suggest import suggestion
-from sql.syntax.cursor import Cursor
-from sql.syntax.dialect import Dovetail
-from sql.syntax.grammar.settings import assignment, at_settings
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import AddColumn, Alteration, CreateStream, CreateView, DropColumn, RenameColumn
+from dovetail.changelog.encodings.registry import format_kind
+from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.grammar.settings import assignment, at_settings
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import AddColumn, Alteration, CreateStream, CreateView, DropColumn, RenameColumn
 
 
 def altered(stream: CreateStream, actions: Iterable[Alteration]) -> CreateStream:

@@ -7,12 +7,12 @@ from typing import NoReturn, TypeVar
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.errors import SqlError, SyntaxFault
-from changelog.suggest import LIKE_ENOUGH, Guess, likeness
-from sql.syntax.calls import DATABASES
-from sql.syntax.faults import fault_at
-from sql.syntax.masked import SettingValue
-from sql.syntax.rules import Rules
+from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.changelog.suggest import LIKE_ENOUGH, Guess, likeness
+from dovetail.sql.syntax.calls import DATABASES
+from dovetail.sql.syntax.faults import fault_at
+from dovetail.sql.syntax.masked import SettingValue
+from dovetail.sql.syntax.rules import Rules
 
 T = TypeVar("T")
 _MOST_DIGITS = 18

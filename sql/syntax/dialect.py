@@ -29,7 +29,7 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.clickhouse import ClickHouseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 
 DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d|w|M|q|y)")
 DURATION_UNITS = {

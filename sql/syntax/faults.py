@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from changelog.errors import DovetailError, InternalError, SqlError, SyntaxFault
-from sql.syntax.dialect import too_deep
-from sql.syntax.masked import masked_unread
+from dovetail.changelog.errors import DovetailError, InternalError, SqlError, SyntaxFault
+from dovetail.sql.syntax.dialect import too_deep
+from dovetail.sql.syntax.masked import masked_unread
 
 _AROUND = 200
 """Characters that are quoted of a line, before the place and from it on."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.syntax.dialect import Dovetail
-from sql.syntax.redact import has_secrets, is_secret, redacted, without_logins
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.redact import has_secrets, is_secret, redacted, without_logins
 
 _MASK = "'***'"
 _SIGNS = ("=", "==", ":", "=>")

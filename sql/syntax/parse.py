@@ -13,22 +13,22 @@ from functools import partial
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.errors import SqlError, SyntaxFault
-from sql.syntax.bounds.statement_bounds import expect_flat_comments, expect_short
-from sql.syntax.cursor import Cursor
-from sql.syntax.dialect import Dovetail
-from sql.syntax.faults import fault_at, told_in_order
-from sql.syntax.grammar import commands, rows
-from sql.syntax.grammar.alter import alter
-from sql.syntax.grammar.create import create
-from sql.syntax.grammar.pasted.other_statements import refuse_other, same_explain
-from sql.syntax.grammar.queries import select
-from sql.syntax.masked import masked, masked_unread
-from sql.syntax.parameters.binding import bound
-from sql.syntax.parameters.bound_literals import Arguments
-from sql.syntax.repair.trial import tried
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateView, Explain, ExplainAnalyze, ExplainView, Select, Statement
+from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.sql.syntax.bounds.statement_bounds import expect_flat_comments, expect_short
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.faults import fault_at, told_in_order
+from dovetail.sql.syntax.grammar import commands, rows
+from dovetail.sql.syntax.grammar.alter import alter
+from dovetail.sql.syntax.grammar.create import create
+from dovetail.sql.syntax.grammar.pasted.other_statements import refuse_other, same_explain
+from dovetail.sql.syntax.grammar.queries import select
+from dovetail.sql.syntax.masked import masked, masked_unread
+from dovetail.sql.syntax.parameters.binding import bound
+from dovetail.sql.syntax.parameters.bound_literals import Arguments
+from dovetail.sql.syntax.repair.trial import tried
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateView, Explain, ExplainAnalyze, ExplainView, Select, Statement
 
 
 def parse(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | None = None) -> list[Statement]:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import pyarrow as pa
 
-from changelog.errors import Unsupported
-from changelog.schema import Column, Included, RecordPart
-from sql.syntax.cursor import Cursor
-from sql.syntax.rules import Rules
-from sql.syntax.type_names import type_name
-from sql.syntax.types import INSTANT, arrow_type, display
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import Column, Included, RecordPart
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.type_names import type_name
+from dovetail.sql.syntax.types import INSTANT, arrow_type, display
 
 _HEADERS = pa.map_(pa.string(), pa.string())
 _LISTED = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

@@ -15,7 +15,7 @@ from sqlglot.dialects.risingwave import RisingWave
 from sqlglot.parsers.risingwave import RisingWaveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.syntax.dialect import PARAMETERS, QueryParser
+from dovetail.sql.syntax.dialect import PARAMETERS, QueryParser
 
 _AGGREGATES = (
     "COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "EVERY", "BIT_AND", "BIT_OR", "BIT_XOR", "ANY_VALUE",

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.encodings.identified.subjects import of_topic
-from changelog.encodings.settings import key_format, value_format
-from changelog.errors import SqlError
-from changelog.schema import Column, Included, Kind, StreamSchema
-from joins.dataflow.ports import Watermark
-from sql.syntax.rules import Rules
+from dovetail.changelog.encodings.identified.subjects import of_topic
+from dovetail.changelog.encodings.settings import key_format, value_format
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import Column, Included, Kind, StreamSchema
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.syntax.rules import Rules
 
 Setting = str | int | float | bool
 Settings = Mapping[str, Setting]

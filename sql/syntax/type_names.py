@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.cursor import Cursor
 
 _WORDS = (
     "DOUBLE PRECISION",

@@ -18,12 +18,12 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from changelog.errors import UnknownName, Unsupported
-from changelog.suggest import suggestion
-from sql.syntax.cursor import Cursor
-from sql.syntax.dialect import Dovetail
-from sql.syntax.rules import Rules
-from sql.syntax.type_names import TypeName, type_name
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.type_names import TypeName, type_name
 
 INSTANT = pa.timestamp("us", tz="UTC")
 LOCAL = pa.timestamp("us")

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from sql.bind.resolve import resolved_condition
-from sql.bind.scope import Scope, Visible, place_of
-from sql.expressions.evaluate import VALUE_FAULTS, mask
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjuncts
-from sql.functions.translate import Dialect
-from sql.plan.nodes import LookupTable, Map, Scan
-from sql.plan.query_plan import QueryPlan
-from sql.relations import Stream
-from sql.trace.demand import Demand, Values, compared
-from sql.trace.history import NotNarrow
-from sql.trace.inputs import Batch, Inputs
-from sql.trace.traced_rows import lineage_of, merged, passing, without_lineage
-from sql.trace.walk import Walk
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.bind.resolve import resolved_condition
+from dovetail.sql.bind.scope import Scope, Visible, place_of
+from dovetail.sql.expressions.evaluate import VALUE_FAULTS, mask
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjuncts
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.plan.nodes import LookupTable, Map, Scan
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.relations import Stream
+from dovetail.sql.trace.demand import Demand, Values, compared
+from dovetail.sql.trace.history import NotNarrow
+from dovetail.sql.trace.inputs import Batch, Inputs
+from dovetail.sql.trace.traced_rows import lineage_of, merged, passing, without_lineage
+from dovetail.sql.trace.walk import Walk
 
 
 @dataclass(frozen=True)

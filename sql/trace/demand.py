@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from joins.dataflow.ports import JoinKind, Pad
-from sql.expressions.evaluate import evaluate, mask
-from sql.expressions.expression import Expr
-from sql.plan.nodes import Join, Node
-from sql.transforms.static_join_step import default_of
+from dovetail.joins.dataflow.ports import JoinKind, Pad
+from dovetail.sql.expressions.evaluate import evaluate, mask
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.nodes import Join, Node
+from dovetail.sql.transforms.static_join_step import default_of
 
 Values = tuple[Any, ...]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from joins.aggregates.aggregation import Aggregation
-from joins.partitions.ordering import firsts, in_order, partitions_of
-from sql.expressions.evaluate import quoted, run
-from sql.expressions.group_calls import GroupCalls
-from sql.plan.nodes import Aggregate, Keyed, TopN
-from sql.trace.ledger import Ledger
-from sql.trace.traced_rows import LINEAGE, lineage_of, merged, with_lineage, without_lineage
+from dovetail.joins.aggregates.aggregation import Aggregation
+from dovetail.joins.partitions.ordering import firsts, in_order, partitions_of
+from dovetail.sql.expressions.evaluate import quoted, run
+from dovetail.sql.expressions.group_calls import GroupCalls
+from dovetail.sql.plan.nodes import Aggregate, Keyed, TopN
+from dovetail.sql.trace.ledger import Ledger
+from dovetail.sql.trace.traced_rows import LINEAGE, lineage_of, merged, with_lineage, without_lineage
 
 _GROUP = "#group"
 

@@ -14,17 +14,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.schema import ARRIVAL, Kind
-from changelog.topic_content import content
-from sql.expressions.expression import Expr
-from sql.plan.nodes import Scan
-from sql.trace.demand import Demand, KeySet, Values
-from sql.trace.inputs import OFFSET, PARTITION, PLACED, UNUSED, WRITTEN_AT, Inputs
-from sql.trace.ledger import Ledger, TracedRecord, as_json
-from sql.trace.near_misses import Sought, almost, matched, mentions, sought
-from sql.trace.traced_rows import with_lineage
-from sql.transforms.version_step import VersionStep
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.schema import ARRIVAL, Kind
+from dovetail.changelog.topic_content import content
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.trace.demand import Demand, KeySet, Values
+from dovetail.sql.trace.inputs import OFFSET, PARTITION, PLACED, UNUSED, WRITTEN_AT, Inputs
+from dovetail.sql.trace.ledger import Ledger, TracedRecord, as_json
+from dovetail.sql.trace.near_misses import Sought, almost, matched, mentions, sought
+from dovetail.sql.trace.traced_rows import with_lineage
+from dovetail.sql.transforms.version_step import VersionStep
 
 NUMBER = "#number"
 

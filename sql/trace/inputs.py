@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from changelog.decode import Decoder
-from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS
-from sql.plan.nodes import LookupTable, Scan
-from sql.relations import Stream
-from sql.trace.demand import Values
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS
+from dovetail.sql.plan.nodes import LookupTable, Scan
+from dovetail.sql.relations import Stream
+from dovetail.sql.trace.demand import Values
 
 PARTITION, OFFSET, WRITTEN_AT, UNUSED = "#partition", "#offset", "#time", "#unused"
 PLACED = pa.schema(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.schema import EVENT_TIME_TYPE
+from dovetail.changelog.schema import EVENT_TIME_TYPE
 
 LINES = pa.schema(
     [

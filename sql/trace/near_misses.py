@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sql.expressions.evaluate import evaluate, mask
-from sql.expressions.expression import Expr
-from sql.trace.demand import Demand, compared, literal
+from dovetail.sql.expressions.evaluate import evaluate, mask
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.trace.demand import Demand, compared, literal
 
 Mask = npt.NDArray[np.bool_]
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sql.expressions.evaluate import mask, quoted
-from sql.plan.joins.inequality import TimeInequality
-from sql.plan.time_text import length_text
-from sql.trace.demand import literal
-from sql.trace.pairs import Pairs
-from sql.trace.traced_rows import lineage_of
+from dovetail.sql.expressions.evaluate import mask, quoted
+from dovetail.sql.plan.joins.inequality import TimeInequality
+from dovetail.sql.plan.time_text import length_text
+from dovetail.sql.trace.demand import literal
+from dovetail.sql.trace.pairs import Pairs
+from dovetail.sql.trace.traced_rows import lineage_of
 
 
 def nearest(

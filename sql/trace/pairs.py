@@ -9,15 +9,15 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from joins.dataflow.ports import JoinKind, Pad
-from sql.expressions.evaluate import quoted, run
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import split
-from sql.plan.nodes import Map, Node
-from sql.trace.demand import literal
-from sql.trace.ledger import Ledger
-from sql.trace.traced_rows import LINEAGE, lineage_of, merged, passing, with_lineage, without_lineage
-from sql.transforms.static_join_step import default_of
+from dovetail.joins.dataflow.ports import JoinKind, Pad
+from dovetail.sql.expressions.evaluate import quoted, run
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import split
+from dovetail.sql.plan.nodes import Map, Node
+from dovetail.sql.trace.demand import literal
+from dovetail.sql.trace.ledger import Ledger
+from dovetail.sql.trace.traced_rows import LINEAGE, lineage_of, merged, passing, with_lineage, without_lineage
+from dovetail.sql.transforms.static_join_step import default_of
 
 _LEFT, _RIGHT = "#left", "#right"
 Positions = np.ndarray

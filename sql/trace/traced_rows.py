@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.schema import ARRIVAL
-from joins.dataflow.ports import Transform
-from sql.expressions.evaluate import evaluate, mask
-from sql.expressions.expression import Expr
-from sql.plan.time_text import length_text
-from sql.trace.demand import literal
-from sql.trace.ledger import Ledger
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.ports import Transform
+from dovetail.sql.expressions.evaluate import evaluate, mask
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.time_text import length_text
+from dovetail.sql.trace.demand import literal
+from dovetail.sql.trace.ledger import Ledger
 
 LINEAGE = "#lineage"
 LINEAGE_TYPE = pa.list_(pa.int64())

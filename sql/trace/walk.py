@@ -13,13 +13,13 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 
-from changelog.errors import InternalError, Unsupported
-from joins.dataflow.lookup import LookupTarget
-from joins.dataflow.ports import JoinKind
-from sql.expressions.evaluate import RowMap, run
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import split
-from sql.plan.joins import (
+from dovetail.changelog.errors import InternalError, Unsupported
+from dovetail.joins.dataflow.lookup import LookupTarget
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.evaluate import RowMap, run
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import split
+from dovetail.sql.plan.joins import (
     Apply,
     Asof,
     AsofOnce,
@@ -31,8 +31,8 @@ from sql.plan.joins import (
     Range,
     Temporal,
 )
-from sql.plan.joins.inequality import TimeInequality
-from sql.plan.nodes import (
+from dovetail.sql.plan.joins.inequality import TimeInequality
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -54,17 +54,17 @@ from sql.plan.nodes import (
     Window,
     as_join,
 )
-from sql.plan.properties import walk
-from sql.trace.demand import Demand, KeySet, sides
-from sql.trace.gathered import grouped, ranked, replaced
-from sql.trace.history import History
-from sql.trace.inputs import Inputs
-from sql.trace.ledger import Ledger
-from sql.trace.nearest import latest, nearest, standing_versions
-from sql.trace.pairs import Pairs, Side
-from sql.trace.traced_rows import LINEAGE, lineage_of, passing, stepped, with_lineage
-from sql.transforms.array_join_step import ArrayJoinStep
-from sql.transforms.window_step import WindowStep
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.trace.demand import Demand, KeySet, sides
+from dovetail.sql.trace.gathered import grouped, ranked, replaced
+from dovetail.sql.trace.history import History
+from dovetail.sql.trace.inputs import Inputs
+from dovetail.sql.trace.ledger import Ledger
+from dovetail.sql.trace.nearest import latest, nearest, standing_versions
+from dovetail.sql.trace.pairs import Pairs, Side
+from dovetail.sql.trace.traced_rows import LINEAGE, lineage_of, passing, stepped, with_lineage
+from dovetail.sql.transforms.array_join_step import ArrayJoinStep
+from dovetail.sql.transforms.window_step import WindowStep
 
 ONCE = (
     "each row was answered once, with what was there when it came: which rows these were is told by the times of "

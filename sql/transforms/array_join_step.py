@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.formats import decimal_text
-from joins.dataflow.ports import Transform
-from sql.expressions.evaluate import evaluate, plain_column
-from sql.expressions.trailing_columns import trailing, with_columns
-from sql.transforms.static_join_step import default_of
+from dovetail.changelog.formats import decimal_text
+from dovetail.joins.dataflow.ports import Transform
+from dovetail.sql.expressions.evaluate import evaluate, plain_column
+from dovetail.sql.expressions.trailing_columns import trailing, with_columns
+from dovetail.sql.transforms.static_join_step import default_of
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from joins.dataflow.ports import JoinKind
-from sql.expressions.trailing_columns import with_columns
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.trailing_columns import with_columns
 
 
 def asked(rows: pa.Table, matched: npt.NDArray[np.bool_], kind: JoinKind, mark: str) -> pa.Table:

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.errors import InternalError
-from changelog.formats import decimal_text
-from joins.dataflow.ports import JoinKind, Transform
-from sql.expressions.evaluate import quoted, run
-from sql.expressions.trailing_columns import with_columns
-from sql.transforms.asked_rows import asked
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.formats import decimal_text
+from dovetail.joins.dataflow.ports import JoinKind, Transform
+from dovetail.sql.expressions.evaluate import quoted, run
+from dovetail.sql.expressions.trailing_columns import with_columns
+from dovetail.sql.transforms.asked_rows import asked
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.rows import numpy_column
-from joins.dataflow.ports import Transform
-from sql.expressions.trailing_columns import with_columns
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.rows import numpy_column
+from dovetail.joins.dataflow.ports import Transform
+from dovetail.sql.expressions.trailing_columns import with_columns
 
 
 @dataclass(frozen=True)

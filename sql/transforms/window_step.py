@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from joins.dataflow.ports import Transform
-from sql.expressions.trailing_columns import with_columns
-from sql.plan.time_text import per_unit
+from dovetail.joins.dataflow.ports import Transform
+from dovetail.sql.expressions.trailing_columns import with_columns
+from dovetail.sql.plan.time_text import per_unit
 
 
 @dataclass(frozen=True)

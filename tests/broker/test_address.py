@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.address import BrokerAddress
+from dovetail.broker.address import BrokerAddress
 
 
 @pytest.mark.parametrize(

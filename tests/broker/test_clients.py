@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.address import BrokerAddress
-from broker.clients import faust_settings
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.clients import faust_settings
 from tests.paths import ROOT
 from tests.test_rooms import PRESENT, sources
 

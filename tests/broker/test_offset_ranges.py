@@ -10,11 +10,11 @@ from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker import clients
-from broker import topics as topic_admin
-from broker.address import BrokerAddress
-from broker.offset_ranges import OffsetRange, read, shares
-from changelog.errors import RecordsGone
+from dovetail.broker import clients
+from dovetail.broker import topics as topic_admin
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.offset_ranges import OffsetRange, read, shares
+from dovetail.changelog.errors import RecordsGone
 from tests.spark.kafka import send, trim
 
 lengths = st.lists(st.integers(1, 1000), max_size=12)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from broker.query_origin import FORMAT, QueryOrigin
-from changelog.errors import CheckpointMismatch
+from dovetail.broker.query_origin import FORMAT, QueryOrigin
+from dovetail.changelog.errors import CheckpointMismatch
 
 STATEFUL = QueryOrigin("dovetail.view.1", "f", "Join inner", ({0: 5, 1: 0}, {0: 7}), buckets=4)
 LOOKUP = QueryOrigin("dovetail.view.2", "f", "Lookup", ({0: 5},), snapshots={"rates": {0: 3}})

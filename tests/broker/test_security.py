@@ -20,10 +20,10 @@ from confluent_kafka.admin import (
 )
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
-from broker import clients
-from broker.address import BrokerAddress, BrokerSecurity, PasswordLogin, Tls, TokenLogin
-from broker.presence import BrokerWatch, no_answer
-from services.worker.query.kafka_credentials import credentials
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress, BrokerSecurity, PasswordLogin, Tls, TokenLogin
+from dovetail.broker.presence import BrokerWatch, no_answer
+from dovetail.services.worker.query.kafka_credentials import credentials
 from tests.servers.process import PASSWORD
 from tests.servers.secure_broker import USER, SecureBroker, secure_broker
 from tests.services.worker.lanes import until

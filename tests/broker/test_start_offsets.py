@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.start_offsets import least_offsets, resolved_first_offsets
-from changelog.errors import Unsupported
-from joins.dataflow.graph import Dataflow
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.start_offsets import least_offsets, resolved_first_offsets
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.dataflow.graph import Dataflow
 from tests.spark.flows import orders_clicks
 from tests.spark.kafka import messages, send, trim
 

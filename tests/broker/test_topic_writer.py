@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
-from broker.topic_writer import TopicWriter
-from changelog.encode import Encoded
-from changelog.errors import ServiceUnavailable
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.broker.topic_writer import TopicWriter
+from dovetail.changelog.encode import Encoded
+from dovetail.changelog.errors import ServiceUnavailable
 
 pytestmark = pytest.mark.services
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin, TopicShape
-from services.session import Session
-from services.stack.temporary import temporary_settings
-from sql.catalog import Catalog
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.services.session import Session
+from dovetail.services.stack.temporary import temporary_settings
+from dovetail.sql.catalog import Catalog
 from tests.spark.kafka import messages, send
 
 pytestmark = pytest.mark.services

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from broker import transactional_writer as sink
-from broker.address import BrokerAddress
-from broker.producer_queue import Outgoing
-from broker.transactional_writer import (
+from dovetail.broker import transactional_writer as sink
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.producer_queue import Outgoing
+from dovetail.broker.transactional_writer import (
     TransactionalWriter,
     WriteTarget,
     fence,
@@ -22,7 +22,7 @@ from broker.transactional_writer import (
     transactional_producer,
     write_once,
 )
-from changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
+from dovetail.changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
 from tests.spark.kafka import messages
 
 pytestmark = pytest.mark.services

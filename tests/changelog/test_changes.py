@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, Changes, products
-from changelog.errors import CountOverflow
+from dovetail.changelog.changes import DELTA, Changes, products
+from dovetail.changelog.errors import CountOverflow
 
 TYPES = {
     "n": pa.int64(),

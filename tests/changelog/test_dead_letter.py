@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.dead_letter import (
+from dovetail.changelog.dead_letter import (
     BRIEF,
     LETTERS,
     DeadLetter,
@@ -23,10 +23,10 @@ from changelog.dead_letter import (
     row_too_large,
     topic_of,
 )
-from changelog.decode import Decoder
-from changelog.errors import RecordRejected
-from changelog.schema import Column, StreamSchema
-from services.session.tail.topic_views import RawRecords
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.schema import Column, StreamSchema
+from dovetail.services.session.tail.topic_views import RawRecords
 from tests.changelog.records import UTC_MS, records
 
 WRITTEN = datetime(2024, 1, 31, 12, 0, 0, 5000, UTC)

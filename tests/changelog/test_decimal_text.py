@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from changelog.formats import decimal_text
+from dovetail.changelog.formats import decimal_text
 from tests.paths import ROOT
 from tests.test_rooms import PRESENT, sources
 
@@ -84,7 +84,7 @@ OPERATORS = "joins"
 
 def test_no_other_cast_may_meet_a_text_that_is_to_be_a_decimal() -> None:
     files = {path for path, call in _calls() if call.func.attr == "cast" and _is_open(call)}  # type: ignore[attr-defined]
-    assert files == CASTS_OF_NO_TEXTS, "call changelog.formats.decimal_text.cast where a text may come"
+    assert files == CASTS_OF_NO_TEXTS, "call dovetail.changelog.formats.decimal_text.cast where a text may come"
 
 
 def test_no_other_parser_of_arrow_makes_decimals() -> None:

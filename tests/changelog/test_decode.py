@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.decode import REJECTED, Decoder
-from changelog.errors import SqlError
-from changelog.schema import ARRIVAL, Column, Kind, StreamSchema
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.decode import REJECTED, Decoder
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import ARRIVAL, Column, Kind, StreamSchema
 from tests.changelog.records import FIRST_TIMESTAMP_US, UTC_MS, records
 
 COLUMNS = (Column("k", pa.int64()), Column("v", pa.string()), Column("n", pa.int32(), default="7"))

@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from changelog.decode import Decoder
-from changelog.schema import Column, Kind, StreamSchema
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.schema import Column, Kind, StreamSchema
 from tests.changelog.records import records
 
 COLUMNS = (

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.encode import encode
-from changelog.encodings.message_sizes import largest_message, message_size
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.encode import encode
+from dovetail.changelog.encodings.message_sizes import largest_message, message_size
 from tests.changelog.records import UTC_MS
 
 KEY = (("k", "k"),)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.decode import Decoder, parted
-from changelog.event_times import greatest_ms, not_behind, unusable
-from changelog.schema import Column, Kind, StreamSchema
+from dovetail.changelog.decode import Decoder, parted
+from dovetail.changelog.event_times import greatest_ms, not_behind, unusable
+from dovetail.changelog.schema import Column, Kind, StreamSchema
 from tests.changelog.records import FIRST_TIMESTAMP_US, records
 
 DAY_MS = 86_400_000

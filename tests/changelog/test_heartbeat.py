@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.formats.heartbeat import HEADER, heartbeat, said
+from dovetail.changelog.formats.heartbeat import HEADER, heartbeat, said
 
 
 @given(watermark=st.integers(-(10**17), 10**17))

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from changelog.decode import Decoder
-from changelog.errors import Unsupported
-from changelog.formats.record_parts import HEADERS_TYPE, expect_written
-from changelog.schema import SEQUENCE, TIME, Column, Included, Kind, RecordFormat, RecordPart, StreamSchema
-from changelog.topic_content import content
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.formats.record_parts import HEADERS_TYPE, expect_written
+from dovetail.changelog.schema import SEQUENCE, TIME, Column, Included, Kind, RecordFormat, RecordPart, StreamSchema
+from dovetail.changelog.topic_content import content
 from tests.changelog.records import FIRST_TIMESTAMP_US, records, texts
 
 Headers = Sequence[tuple[str, bytes | None]]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.decode import Decoded, Decoder
-from changelog.encodings.identified.plain_values import as_given
-from changelog.schema import ARRIVAL, Column, StreamSchema
+from dovetail.changelog.decode import Decoded, Decoder
+from dovetail.changelog.encodings.identified.plain_values import as_given
+from dovetail.changelog.schema import ARRIVAL, Column, StreamSchema
 from tests.changelog.records import records
 
 KINDS = (

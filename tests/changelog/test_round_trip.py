@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, Changes
-from changelog.decode import Decoder
-from changelog.encode import encode
-from changelog.schema import ARRIVAL, Column, Kind, StreamSchema
-from changelog.topic_content import content
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import encode
+from dovetail.changelog.schema import ARRIVAL, Column, Kind, StreamSchema
+from dovetail.changelog.topic_content import content
 from tests.changelog.records import TYPES, records, values
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.changes import Changes
-from changelog.decode import Decoder
-from changelog.encode import Forms, encode
-from changelog.encodings.avro import own_schema
-from changelog.encodings.identified.subjects import SUBJECT
-from changelog.errors import InternalError
-from changelog.formats import json_text
-from changelog.formats.time_range import RANGE, bounded, outside
-from changelog.schema import JSON, Column, Included, Kind, RecordFormat, RecordPart, StreamSchema
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import Forms, encode
+from dovetail.changelog.encodings.avro import own_schema
+from dovetail.changelog.encodings.identified.subjects import SUBJECT
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.formats import json_text
+from dovetail.changelog.formats.time_range import RANGE, bounded, outside
+from dovetail.changelog.schema import JSON, Column, Included, Kind, RecordFormat, RecordPart, StreamSchema
 from tests.changelog.encodings.avro_records import Schemas
 from tests.changelog.records import UTC_MS, records
 

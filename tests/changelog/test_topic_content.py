@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.decode import Decoder
-from changelog.schema import Column, Kind, StreamSchema
-from changelog.topic_content import content
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.schema import Column, Kind, StreamSchema
+from dovetail.changelog.topic_content import content
 from tests.changelog.records import records
 
 COLUMNS = (Column("k", pa.int64()), Column("v", pa.string()))

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.hashing import row_hashes
-from changelog.rows import RowsByKey, distinct, equal_rows, missing_side, numbered
-from changelog.values import holds_floats, normalised
+from dovetail.changelog.hashing import row_hashes
+from dovetail.changelog.rows import RowsByKey, distinct, equal_rows, missing_side, numbered
+from dovetail.changelog.values import holds_floats, normalised
 from tests.nasty import COLUMNS, FLOATS, NESTED, canonical
 
 TYPES = [*COLUMNS, *NESTED]

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from changelog.errors import DovetailError
-from runtime.clock import now_ms
-from services.liveness import Standing, account, standings
-from services.session import Rows, Session
-from services.session.input_progress import InputProgress
-from services.stack import Stack, temporary_stack
+from dovetail.changelog.errors import DovetailError
+from dovetail.runtime.clock import now_ms
+from dovetail.services.liveness import Standing, account, standings
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.input_progress import InputProgress
+from dovetail.services.stack import Stack, temporary_stack
 from tests.chaos.load import KEYS, PARTITIONS, Load
 from tests.chaos.victims import Victims
 from tests.servers import mariadb

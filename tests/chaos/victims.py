@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from services.stack import Stack
+from dovetail.services.stack import Stack
 from tests.servers import Server
 
 Kill = Callable[[random.Random], bool]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from sql.query_settings import Value
+from dovetail.sql.query_settings import Value
 
 Row = Mapping[str, object]
 

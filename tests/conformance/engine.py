@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from changelog.errors import Unsupported
-from sql.query_settings import Value
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.query_settings import Value
 from tests.conformance.case import Row, Wait
 
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 import sqlalchemy as sa
 
-from changelog.schema import Column
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateDictionary, CreateStream
-from sql.syntax.types import display
+from dovetail.changelog.schema import Column
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateDictionary, CreateStream
+from dovetail.sql.syntax.types import display
 from tests.conformance.case import Row
 from tests.conformance.engine import NotRunnable
 

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from changelog.decode import Decoder
-from changelog.event_times import greatest_ms
-from joins.aggregates.aggregate import AggregateSpec
-from joins.aggregates.sessions import SessionsSpec
-from joins.dataflow.graph import Dataflow, TopicScan
-from joins.dataflow.specification import OperatorSpec
-from joins.operators.one_shot import OneShotSpec
-from joins.operators.range import RangeSpec
-from sql.plan.nodes import declared_type
-from sql.transforms.window_step import WindowStep
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.event_times import greatest_ms
+from dovetail.joins.aggregates.aggregate import AggregateSpec
+from dovetail.joins.aggregates.sessions import SessionsSpec
+from dovetail.joins.dataflow.graph import Dataflow, TopicScan
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.operators.one_shot import OneShotSpec
+from dovetail.joins.operators.range import RangeSpec
+from dovetail.sql.plan.nodes import declared_type
+from dovetail.sql.transforms.window_step import WindowStep
 from tests.conformance.records import Record
 from tests.conformance.topics import as_batch
 

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from sql.catalog import Catalog
-from sql.fragments import Fragment
-from sql.syntax.statements import System
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.syntax.statements import System
 from tests.conformance.external import Database
 from tests.conformance.records import Record
 

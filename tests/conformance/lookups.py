@@ -8,22 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.address import BrokerAddress
-from changelog.decode import Decoder
-from changelog.errors import InternalError
-from changelog.lookup import Row
-from changelog.schema import StreamSchema
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
-from enrichment.enricher import Enricher
-from enrichment.memo.memo import Memo, MemoStore
-from enrichment.stream_rows.rows_store import RowsStore
-from joins.dataflow.ports import Ingest
-from services.worker.tables.followers import FollowedRows, Follower, Followers, written_rows
-from services.worker.tables.lookup_tables import Tables
-from sql.catalog import Catalog
-from sql.relations import Stream
-from sql.syntax.statements import Index
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.lookup import Row
+from dovetail.changelog.schema import StreamSchema
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
+from dovetail.enrichment.enricher import Enricher
+from dovetail.enrichment.memo.memo import Memo, MemoStore
+from dovetail.enrichment.stream_rows.rows_store import RowsStore
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.services.worker.tables.followers import FollowedRows, Follower, Followers, written_rows
+from dovetail.services.worker.tables.lookup_tables import Tables
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.statements import Index
 from tests.conformance.host import Clock, Launch
 from tests.conformance.records import Record
 from tests.conformance.topics import Topic, as_batch

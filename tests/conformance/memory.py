@@ -16,17 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
-from changelog.decode import Decoder, parted
-from changelog.encode import encode
-from changelog.errors import InternalError
-from changelog.event_times import unusable
-from changelog.schema import Kind
-from joins.dataflow.graph import Sink, TopicScan
-from joins.host.in_memory import LocalQuery
-from joins.inputs.watermarks import Mark
-from sql.catalog import Catalog
-from sql.engines import Engine
-from sql.syntax.statements import System
+from dovetail.changelog.decode import Decoder, parted
+from dovetail.changelog.encode import encode
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.event_times import unusable
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.graph import Sink, TopicScan
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.inputs.watermarks import Mark
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.statements import System
 from tests.conformance.external import Database, SqlDatabase
 from tests.conformance.host import Clock, Launch
 from tests.conformance.lookups import Looking, Lookups

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from changelog.schema import TIME, Kind, StreamSchema
+from dovetail.changelog.schema import TIME, Kind, StreamSchema
 from tests.conformance.case import Row
 from tests.conformance.engine import NotRunnable
 

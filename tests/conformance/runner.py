@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from changelog.errors import Domain, DovetailError
-from sql.query_settings import Value
+from dovetail.changelog.errors import Domain, DovetailError
+from dovetail.sql.query_settings import Value
 from tests.conformance.case import (
     Case,
     Delete,

@@ -10,7 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from clickhouse_driver import Client
 
-from services.stack.stack import Stack
+from dovetail.services.stack.stack import Stack
 from tests.conformance.case import Case
 from tests.conformance.external import ClickHouseDatabase, Database, SqlDatabase
 from tests.servers import Server, clickhouse, mariadb

@@ -18,22 +18,22 @@ from typing import Protocol
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
-from changelog.errors import InternalError, ServiceUnavailable
-from joins.dataflow.graph import Dataflow
-from runtime.settings import Settings, read_settings
-from runtime.storage.local_folder import LocalFolder
-from services.jars import jar_paths
-from services.stack import temporary_stack
-from spark_jobs.exchange import counts
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import RunningQuery
-from spark_jobs.runner.spark_session import start_session
-from sql.catalog import Catalog
-from sql.engines import Engine
-from sql.syntax.statements import System
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.changelog.errors import InternalError, ServiceUnavailable
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.settings import Settings, read_settings
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.services.jars import jar_paths
+from dovetail.services.stack import temporary_stack
+from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.query import RunningQuery
+from dovetail.spark_jobs.runner.spark_session import start_session
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.statements import System
 from tests.conformance.case import Case
 from tests.conformance.engine import NotRunnable
 from tests.conformance.external import Database

@@ -9,21 +9,21 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.decode import Decoder
-from changelog.encode import encode
-from changelog.errors import InternalError
-from changelog.schema import TIME, StreamSchema
-from changelog.topic_content import content
-from joins.dataflow.graph import Dataflow
-from sql.bind.bounded.snapshot import Snapshot
-from sql.catalog import Catalog, What
-from sql.engines import Engine
-from sql.planner import Plan, plan_query
-from sql.query_settings import Value
-from sql.relations import Stream
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import (
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import encode
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import TIME, StreamSchema
+from dovetail.changelog.topic_content import content
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.sql.bind.bounded.snapshot import Snapshot
+from dovetail.sql.catalog import Catalog, What
+from dovetail.sql.engines import Engine
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.query_settings import Value
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import (
     CreateDictionary,
     CreateFunction,
     CreateIndex,

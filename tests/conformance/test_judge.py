@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from changelog.errors import DovetailError, InternalError, StateLimitExceeded, Unsupported
-from sql.query_settings import Value
+from dovetail.changelog.errors import DovetailError, InternalError, StateLimitExceeded, Unsupported
+from dovetail.sql.query_settings import Value
 from tests.conformance.case import Case, Row, Wait
 from tests.conformance.engine import Change, NotRunnable
 from tests.conformance.load import parse_case

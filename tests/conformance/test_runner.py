@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from changelog.schema import Column, Kind, StreamSchema
+from dovetail.changelog.schema import Column, Kind, StreamSchema
 from tests.conformance.case import CaseFault, Insert, Mode, Update
 from tests.conformance.load import load, parse_case
 from tests.conformance.records import Record, deleted, inserted, updated

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from services.stack import temporary_stack
+from dovetail.services.stack import temporary_stack
 from tests.conformance.case import Case
 from tests.conformance.load import load
 from tests.conformance.not_yet import NotYet

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from changelog.formats.record_parts import HEADERS_TYPE
-from joins.dataflow.graph import TopicScan
+from dovetail.changelog.formats.record_parts import HEADERS_TYPE
+from dovetail.joins.dataflow.graph import TopicScan
 from tests.conformance.records import Record
 
 RECORDS = pa.schema(

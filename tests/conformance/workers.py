@@ -11,19 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
-from changelog.errors import InternalError, ServiceUnavailable, SqlError
-from runtime.processes.forked import Forked, Request
-from runtime.settings import read_settings
-from services.session.input_progress import InputProgress
-from services.worker.supervisor.child_process import MODULE
-from sql.catalog import Actual, Catalog, Desired, Query
-from sql.catalog.records import RelationDefinition
-from sql.syntax.parse import parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateStream, Statement
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.changelog.errors import InternalError, ServiceUnavailable, SqlError
+from dovetail.runtime.processes.forked import Forked, Request
+from dovetail.runtime.settings import read_settings
+from dovetail.services.session.input_progress import InputProgress
+from dovetail.services.worker.supervisor.child_process import MODULE
+from dovetail.sql.catalog import Actual, Catalog, Desired, Query
+from dovetail.sql.catalog.records import RelationDefinition
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateStream, Statement
 from tests.children import children
 from tests.conformance.engine import NotRunnable
 from tests.conformance.host import Launch

@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
-from changelog.lookup import Key, Row, Rows
-from changelog.schema import Column
-from dictionaries.definition.definition import SourceSpec
-from dictionaries.definition.options import Parameter
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.definition.definition import SourceSpec
+from dovetail.dictionaries.definition.options import Parameter
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
 from tests.servers import Server, clickhouse, mariadb, postgresql
 
 INSTANT = pa.timestamp("us", tz="UTC")

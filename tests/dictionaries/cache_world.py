@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Key, Row, Rows
-from changelog.schema import Column
-from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
-from services.worker.tables.followers import KeyWatch
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
+from dovetail.services.worker.tables.followers import KeyWatch
 
 NOW_MS = 1_700_000_000_000
 TTL_MS = 60_000

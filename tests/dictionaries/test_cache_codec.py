@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.entry_names import entry_names, text_in_name
-from dictionaries.cache.cold.invalidation_messages import decode_message, encode_message
-from dictionaries.cache.cold.json_values import tagged, untagged
-from dictionaries.cache.invalidation import Invalidation
-from dictionaries.cache.key_text import key_text
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.cold.entry_names import entry_names, text_in_name
+from dovetail.dictionaries.cache.cold.invalidation_messages import decode_message, encode_message
+from dovetail.dictionaries.cache.cold.json_values import tagged, untagged
+from dovetail.dictionaries.cache.invalidation import Invalidation
+from dovetail.dictionaries.cache.key_text import key_text
 
 SCALARS = st.one_of(
     st.none(),

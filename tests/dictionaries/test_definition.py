@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.schema import Column
-from dictionaries.cache.cache_settings import read_settings
-from dictionaries.check import define
-from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
-from dictionaries.definition.kinds import LAYOUTS, SOURCES
-from dictionaries.definition.options import read_options
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.cache.cache_settings import read_settings
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
+from dovetail.dictionaries.definition.kinds import LAYOUTS, SOURCES
+from dovetail.dictionaries.definition.options import read_options
 from tests.paths import ROOT
 
 COLUMNS = (Column("id", pa.string()), Column("name", pa.string()))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import LookupRejected
-from dictionaries.layouts.direct import Direct
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import LookupRejected
+from dovetail.dictionaries.layouts.direct import Direct
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
 
 

@@ -10,17 +10,17 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.lookup import Key, Rows
-from changelog.schema import Column
-from dictionaries.check import define
-from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
-from dictionaries.feed.feed_decoder import FeedDecoder
-from dictionaries.feed.feed_definition import Feed, FeedFormat, feed_of
-from dictionaries.feed.resumption import LONGEST_CATCH_UP, resume_offsets
-from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.layouts.hybrid import Hybrid
-from dictionaries.layouts.loaded import Loaded
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
+from dovetail.dictionaries.feed.feed_decoder import FeedDecoder
+from dovetail.dictionaries.feed.feed_definition import Feed, FeedFormat, feed_of
+from dovetail.dictionaries.feed.resumption import LONGEST_CATCH_UP, resume_offsets
+from dovetail.dictionaries.feed.source_changes import Change, SourceChanges
+from dovetail.dictionaries.layouts.hybrid import Hybrid
+from dovetail.dictionaries.layouts.loaded import Loaded
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
 
 COLUMNS = (

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.layouts.hybrid import Hybrid
+from dovetail.dictionaries.feed.source_changes import Change, SourceChanges
+from dovetail.dictionaries.layouts.hybrid import Hybrid
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 from tests.dictionaries.test_feed import changed
 from tests.servers.proxy import proxy

@@ -7,9 +7,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.hot.hot_tier import ENTRY_BYTES, HotTier
-from dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.hot.hot_tier import ENTRY_BYTES, HotTier
+from dovetail.dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
 
 KEYS = st.lists(st.integers(0, 30), unique=True, max_size=12)
 STEPS = st.lists(

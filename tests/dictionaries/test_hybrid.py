@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from changelog.errors import RecordRejected, ServiceUnavailable, SqlError
-from changelog.lookup import Key, LookupRejected
-from dictionaries.cache.cache_settings import FOR_EVER_MS, read_settings
-from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.layouts.cache import Cache
-from dictionaries.layouts.hybrid import Hybrid
+from dovetail.changelog.errors import RecordRejected, ServiceUnavailable, SqlError
+from dovetail.changelog.lookup import Key, LookupRejected
+from dovetail.dictionaries.cache.cache_settings import FOR_EVER_MS, read_settings
+from dovetail.dictionaries.feed.source_changes import Change, SourceChanges
+from dovetail.dictionaries.layouts.cache import Cache
+from dovetail.dictionaries.layouts.hybrid import Hybrid
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
 
 Open = Callable[..., Hybrid]

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import redis
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Key
-from dictionaries.cache.cold.key_locks import LOCK_MS
-from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.layouts.hybrid import Hybrid
-from dictionaries.wall_clock import wall_clock_ms
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cold.key_locks import LOCK_MS
+from dovetail.dictionaries.feed.source_changes import Change, SourceChanges
+from dovetail.dictionaries.layouts.hybrid import Hybrid
+from dovetail.dictionaries.wall_clock import wall_clock_ms
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
 from tests.servers import redis_server
 from tests.servers.proxy import proxy

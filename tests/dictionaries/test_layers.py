@@ -9,27 +9,27 @@ from typing import Any
 
 import pytest
 
-from changelog.errors import DovetailError, ServiceUnavailable
-from changelog.lookup import Key, LookupRejected, Rows
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cache_settings import CacheSettings, read_settings
-from dictionaries.cache.cold.cold_tier import ColdTier
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.key_locks import Claim, Lease
-from dictionaries.cache.cold.redis_space import RedisSpace
-from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
-from dictionaries.cache.filling.entry_writer import EntryWriter
-from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
-from dictionaries.cache.filling.key_lock_layers import ClaimedKeys, KeyLockLayer, RenewalLayer
-from dictionaries.cache.filling.on_error import OnErrorLayer
-from dictionaries.cache.filling.stale_layers import KeptLayer, StaleLayer
-from dictionaries.cache.flights.flight import Flight, Unanswered
-from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
-from dictionaries.cache.flights.flights import Flights
-from dictionaries.cache.hot.guarded_hot import UNHEARD_MS, GuardedHot
-from dictionaries.cache.hot.hot_layers import HotLayer, SecondLookLayer
-from dictionaries.cache.hot.hot_tier import HotTier
-from dictionaries.cache.layout_statistics import MeteredLookup, Statistics
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable
+from dovetail.changelog.lookup import Key, LookupRejected, Rows
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cache_settings import CacheSettings, read_settings
+from dovetail.dictionaries.cache.cold.cold_tier import ColdTier
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.cold.key_locks import Claim, Lease
+from dovetail.dictionaries.cache.cold.redis_space import RedisSpace
+from dovetail.dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
+from dovetail.dictionaries.cache.filling.entry_writer import EntryWriter
+from dovetail.dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
+from dovetail.dictionaries.cache.filling.key_lock_layers import ClaimedKeys, KeyLockLayer, RenewalLayer
+from dovetail.dictionaries.cache.filling.on_error import OnErrorLayer
+from dovetail.dictionaries.cache.filling.stale_layers import KeptLayer, StaleLayer
+from dovetail.dictionaries.cache.flights.flight import Flight, Unanswered
+from dovetail.dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
+from dovetail.dictionaries.cache.flights.flights import Flights
+from dovetail.dictionaries.cache.hot.guarded_hot import UNHEARD_MS, GuardedHot
+from dovetail.dictionaries.cache.hot.hot_layers import HotLayer, SecondLookLayer
+from dovetail.dictionaries.cache.hot.hot_tier import HotTier
+from dovetail.dictionaries.cache.layout_statistics import MeteredLookup, Statistics
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, settle
 
 DOWN = ServiceUnavailable("the layer below is down")

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pytest
 import redis
 
-from changelog.errors import DovetailError, RecordRejected, ServiceUnavailable
-from changelog.lookup import Key, LookupRejected
-from changelog.schema import Column
-from dictionaries.contracts import Layout
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
-from dictionaries.definition.kinds import LOADED_LAYOUTS
-from dictionaries.layouts.cache import Cache
-from dictionaries.layouts.direct import Direct
-from dictionaries.layouts.hybrid import Hybrid
-from dictionaries.layouts.loaded import Loaded
-from dictionaries.layouts.mutable_cache import MutableCache
+from dovetail.changelog.errors import DovetailError, RecordRejected, ServiceUnavailable
+from dovetail.changelog.lookup import Key, LookupRejected
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.contracts import Layout
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.kinds import LOADED_LAYOUTS
+from dovetail.dictionaries.layouts.cache import Cache
+from dovetail.dictionaries.layouts.direct import Direct
+from dovetail.dictionaries.layouts.hybrid import Hybrid
+from dovetail.dictionaries.layouts.loaded import Loaded
+from dovetail.dictionaries.layouts.mutable_cache import MutableCache
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, FakeStream, names, settle
 
 COLUMNS = tuple(Column(name, pa.string()) for name in ("id", "name"))

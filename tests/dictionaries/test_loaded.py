@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from changelog.errors import ServiceUnavailable, SourceRefused
-from changelog.schema import Column
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
-from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.layouts.loaded import Loaded
+from dovetail.changelog.errors import ServiceUnavailable, SourceRefused
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.dictionaries.feed.source_changes import Change, SourceChanges
+from dovetail.dictionaries.layouts.loaded import Loaded
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 
 

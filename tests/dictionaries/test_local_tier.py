@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from changelog.lookup import Key
-from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.layouts.hybrid import Hybrid
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.feed.source_changes import Change, SourceChanges
+from dovetail.dictionaries.layouts.hybrid import Hybrid
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names
 
 KEYS = [f"k{number}" for number in range(2000)]

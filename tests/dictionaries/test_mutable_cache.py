@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Row
-from dictionaries.layouts.mutable_cache import MutableCache
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Row
+from dovetail.dictionaries.layouts.mutable_cache import MutableCache
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, FakeStream, definition, names
 
 

@@ -7,8 +7,8 @@ import inspect
 import subprocess
 import sys
 
-from dictionaries import open as opening
-from services.worker.supervisor.child_process import PRELOADED
+from dovetail.dictionaries import open as opening
+from dovetail.services.worker.supervisor.child_process import PRELOADED
 from tests.paths import ROOT
 
 
@@ -21,5 +21,5 @@ def test_all_of_it_is_preloaded() -> None:
 
 def test_a_command_that_needs_no_client_imports_none() -> None:
     clients = {"redis", "clickhouse_driver", "psycopg", "pymysql", "prompt_toolkit"}
-    code = f"import sys, services.cli.session_commands; print(*sorted({clients!r} & set(sys.modules)))"
+    code = f"import sys, dovetail.services.cli.session_commands; print(*sorted({clients!r} & set(sys.modules)))"
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split() == []

@@ -13,15 +13,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from changelog.errors import DovetailError, SourceRefused, SqlError
-from changelog.schema import Column
-from dictionaries.check import define
-from dictionaries.definition.definition import LayoutSpec, SourceSpec
-from dictionaries.definition.options import Parameter
-from dictionaries.definition.secrets import password_of
-from dictionaries.open import Checkable, open_source
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
+from dovetail.changelog.errors import DovetailError, SourceRefused, SqlError
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.options import Parameter
+from dovetail.dictionaries.definition.secrets import password_of
+from dovetail.dictionaries.open import Checkable, open_source
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
 from tests.paths import ROOT
 
 COLUMNS = (Column("id", pa.int64()), Column("name", pa.string()))

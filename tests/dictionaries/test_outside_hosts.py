@@ -15,15 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
-from changelog.schema import Column
-from dictionaries.check import define
-from dictionaries.definition.definition import LayoutSpec, SourceSpec
-from dictionaries.definition.options import Parameter
-from dictionaries.open import Checkable, open_source
-from dictionaries.outside.hosts import Hosts
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.options import Parameter
+from dovetail.dictionaries.open import Checkable, open_source
+from dovetail.dictionaries.outside.hosts import Hosts
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
 
 COLUMNS = (Column("id", pa.int64()), Column("name", pa.string()))
 KINDS = ("mysql", "postgresql", "clickhouse", "http")

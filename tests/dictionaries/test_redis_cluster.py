@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.layouts.hybrid import Hybrid
+from dovetail.dictionaries.feed.source_changes import Change, SourceChanges
+from dovetail.dictionaries.layouts.hybrid import Hybrid
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 from tests.servers import Server, redis_cluster
 

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from structlog.testing import capture_logs
 
-from changelog.errors import DovetailError, ServiceUnavailable
-from dictionaries.cache.cold.redis_client import check_redis, check_url
-from dictionaries.layouts.hybrid import Hybrid
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable
+from dovetail.dictionaries.cache.cold.redis_client import check_redis, check_url
+from dovetail.dictionaries.layouts.hybrid import Hybrid
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 from tests.docs.pages import Page
 from tests.servers.certificates import write_certificates

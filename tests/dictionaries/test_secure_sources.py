@@ -12,14 +12,14 @@ from types import MappingProxyType
 import pyarrow as pa
 import pytest
 
-from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, SqlError
-from changelog.schema import Column
-from dictionaries.check import define
-from dictionaries.definition.definition import LayoutSpec, SourceSpec
-from dictionaries.definition.options import Parameter
-from dictionaries.open import Checkable, open_source
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, SqlError
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.options import Parameter
+from dovetail.dictionaries.open import Checkable, open_source
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
 from tests.dictionaries.cache_world import settle
 from tests.servers import Server, clickhouse, mariadb, postgresql
 from tests.servers.certificates import write_certificates

@@ -10,12 +10,12 @@ from threading import Thread
 import pyarrow as pa
 import pytest
 
-from changelog.errors import RecordRejected
-from changelog.lookup import Row
-from changelog.schema import Column
-from dictionaries.check import define
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
-from dictionaries.open import Checkable, open_source
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.lookup import Row
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.dictionaries.open import Checkable, open_source
 from tests.dictionaries.backends import EMBEDDED, INSTANT, SERVERS, Backend
 
 PRODUCTS = (

@@ -14,14 +14,14 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
-from changelog.schema import Column
-from dictionaries.check import define
-from dictionaries.definition.definition import LayoutSpec, SourceSpec
-from dictionaries.definition.options import Parameter
-from dictionaries.open import Checkable, open_source, reflect
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.options import Parameter
+from dovetail.dictionaries.open import Checkable, open_source, reflect
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
 from tests.dictionaries.backends import INSTANT, SERVERS, ClickHouse, Sqlite, SqlServer
 from tests.servers import proxy
 from tests.servers.process import PASSWORD

@@ -9,15 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from changelog.errors import ServiceUnavailable, SourceRefused
-from changelog.lookup import Row
-from changelog.schema import Column
-from dictionaries.check import define
-from dictionaries.definition.definition import LayoutSpec, SourceSpec
-from dictionaries.definition.options import Parameter
-from dictionaries.open import Checkable, open_source
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
+from dovetail.changelog.errors import ServiceUnavailable, SourceRefused
+from dovetail.changelog.lookup import Row
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.options import Parameter
+from dovetail.dictionaries.open import Checkable, open_source
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
 from tests.dictionaries.backends import EMBEDDED, WebService
 
 COLUMNS = (Column("id", pa.int64()), Column("name", pa.string()), Column("n", pa.int32()))

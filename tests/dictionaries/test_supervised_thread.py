@@ -8,11 +8,11 @@ from threading import Event
 
 import pytest
 
-from dictionaries.cache.cold.key_locks import Lease, LeaseKeeper
-from dictionaries.cache.filling.renewal import BackgroundRenewal
-from dictionaries.layouts.loaded import Loaded
-from dictionaries.layouts.reloader import Reloader
-from dictionaries.supervised_thread import SupervisedThread
+from dovetail.dictionaries.cache.cold.key_locks import Lease, LeaseKeeper
+from dovetail.dictionaries.cache.filling.renewal import BackgroundRenewal
+from dovetail.dictionaries.layouts.loaded import Loaded
+from dovetail.dictionaries.layouts.reloader import Reloader
+from dovetail.dictionaries.supervised_thread import SupervisedThread
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 
 

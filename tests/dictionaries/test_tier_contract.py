@@ -11,17 +11,17 @@ import pyarrow as pa
 import pytest
 import redis
 
-from changelog.lookup import Key
-from changelog.schema import Column
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cache_settings import read_settings
-from dictionaries.cache.cold.cold_tier import ColdTier
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.redis_space import RedisSpace
-from dictionaries.cache.hot.hot_tier import HotTier
-from dictionaries.cache.invalidation import Invalidation
-from dictionaries.cache.layout_statistics import Statistics
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.changelog.lookup import Key
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cache_settings import read_settings
+from dovetail.dictionaries.cache.cold.cold_tier import ColdTier
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.cold.redis_space import RedisSpace
+from dovetail.dictionaries.cache.hot.hot_tier import HotTier
+from dovetail.dictionaries.cache.invalidation import Invalidation
+from dovetail.dictionaries.cache.layout_statistics import Statistics
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS
 
 COLUMNS = (

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.session import Session
-from services.stack import Stack, temporary_stack
-from services.stack.components import COMPONENT_NAMES
+from dovetail.services.session import Session
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.services.stack.components import COMPONENT_NAMES
 from tests.servers.process import PASSWORD
 from tests.services.conftest import leave_nothing
 

@@ -11,11 +11,11 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-import services.cli.demo
-from services.cli.demo import EVENTS
-from services.cli.main import app
-from services.session import Session
-from services.stack.components import COMPONENT_NAMES
+import dovetail.services.cli.demo
+from dovetail.services.cli.demo import EVENTS
+from dovetail.services.cli.main import app
+from dovetail.services.session import Session
+from dovetail.services.stack.components import COMPONENT_NAMES
 from tests.docs.pages import PAGES, README, Page, code_of
 from tests.paths import ROOT
 
@@ -73,7 +73,7 @@ def test_whatever_names_the_stack_names_its_components(name: str) -> None:
 
 
 def test_the_demo_is_said_to_have_as_many_examples_as_it_has() -> None:
-    folder = services.cli.demo
+    folder = dovetail.services.cli.demo
     modules = [
         importlib.import_module(f"{folder.__name__}.{info.name}") for info in pkgutil.iter_modules(folder.__path__)
     ]

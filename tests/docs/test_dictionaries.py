@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pytest
 
-from changelog.schema import Column
-from dictionaries.cache.cache_settings import CACHE_SETTINGS, OnError, read_settings
-from dictionaries.check import define
-from dictionaries.definition.definition import LayoutSpec, SourceSpec
-from dictionaries.definition.kinds import FORMATS, LAYOUTS, SOURCE_SETTINGS, SOURCES, SPELLINGS, TABLE_OR_QUERY
-from dictionaries.definition.options import Option, Parameter
-from sql.system_tables import DICTIONARIES
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.cache.cache_settings import CACHE_SETTINGS, OnError, read_settings
+from dovetail.dictionaries.check import define
+from dovetail.dictionaries.definition.definition import LayoutSpec, SourceSpec
+from dovetail.dictionaries.definition.kinds import FORMATS, LAYOUTS, SOURCE_SETTINGS, SOURCES, SPELLINGS, TABLE_OR_QUERY
+from dovetail.dictionaries.definition.options import Option, Parameter
+from dovetail.sql.system_tables import DICTIONARIES
 from tests.docs.pages import Page, code_of
 
 PAGE = Page.of("docs/dictionaries.md")

@@ -7,8 +7,8 @@ import importlib
 
 import pytest
 
-import changelog.errors
-from changelog.errors import DovetailError
+import dovetail.changelog.errors
+from dovetail.changelog.errors import DovetailError
 from tests.docs.pages import Page, code_of
 from tests.sql.planner import Planner
 from tests.test_shelves import MODULES
@@ -26,7 +26,7 @@ def error_kinds() -> dict[str, type[DovetailError]]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 bases[module, node.name] = {ast.unparse(base).split(".")[-1] for base in node.bases}
-    found = {("changelog.errors", "DovetailError")}
+    found = {("dovetail.changelog.errors", "DovetailError")}
     while True:
         names = {name for _, name in found}
         more = {place for place, inherited in bases.items() if inherited & names} - found
@@ -49,9 +49,11 @@ def test_the_page_says_who_mends_it_and_whether_it_is_tried_again(name: str) -> 
     assert all(ROWS[name][3:]) or kind is DovetailError
 
 
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.__module__ == "changelog.errors"])
+@pytest.mark.parametrize(
+    "name", [name for name, kind in KINDS.items() if kind.__module__ == "dovetail.changelog.errors"]
+)
 def test_the_tree_in_the_code_names_it(name: str) -> None:
-    assert name in str(changelog.errors.__doc__)
+    assert name in str(dovetail.changelog.errors.__doc__)
 
 
 def test_the_message_of_the_page_is_one_that_is_given() -> None:

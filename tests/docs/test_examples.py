@@ -13,13 +13,13 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from services.cli.main import app
-from services.session import Session
-from services.stack import Stack
-from sql.catalog import Catalog
-from sql.planner import plan_query
-from sql.syntax.parse import parse
-from sql.syntax.statements import CreateDictionary, CreateStream, CreateView, Select
+from dovetail.services.cli.main import app
+from dovetail.services.session import Session
+from dovetail.services.stack import Stack
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.statements import CreateDictionary, CreateStream, CreateView, Select
 from tests.docs.pages import Page, code_of
 from tests.monitoring.dashboards import alert_expressions, expressions, metrics_of
 from tests.paths import ROOT

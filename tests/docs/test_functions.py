@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from sql.expressions.dict_functions import USAGE
-from sql.functions.page import PAGE, page
-from sql.functions.registry import Registry
-from sql.functions.risingwave import functions as risingwave
-from sql.functions.timeplus import functions as timeplus
+from dovetail.sql.expressions.dict_functions import USAGE
+from dovetail.sql.functions.page import PAGE, page
+from dovetail.sql.functions.registry import Registry
+from dovetail.sql.functions.risingwave import functions as risingwave
+from dovetail.sql.functions.timeplus import functions as timeplus
 from tests.docs.pages import Page
 from tests.paths import ROOT
 from tests.test_shelves import MODULES
@@ -20,7 +20,7 @@ REGISTRIES = [timeplus(), risingwave()]
 
 def test_the_page_is_made_from_the_registries() -> None:
     assert PAGE == ROOT / "docs" / "functions.md"
-    assert PAGE.read_text() == page(), "python -m sql.functions.page writes it"
+    assert PAGE.read_text() == page(), "python -m dovetail.sql.functions.page writes it"
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.dialect)

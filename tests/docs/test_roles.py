@@ -8,11 +8,11 @@ from typing import get_args
 import httpx
 import pytest
 
-from services.serve.access.role import Role
-from services.serve.roles_page import PAGE, named, page, role_of
-from services.serve.routes import ENDPOINTS
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Statement
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.roles_page import PAGE, named, page, role_of
+from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import Statement
 from tests.docs.pages import Page, code_of
 from tests.paths import ROOT
 from tests.services.serve.test_gate import STATEMENTS
@@ -23,7 +23,7 @@ HEAD = [f"`{role}`" for role in Role]
 
 def test_the_page_is_made_from_the_code() -> None:
     assert PAGE == ROOT / "docs" / "roles.md"
-    assert PAGE.read_text() == page(), "python -m services.serve.roles_page writes it"
+    assert PAGE.read_text() == page(), "python -m dovetail.services.serve.roles_page writes it"
 
 
 def test_the_page_has_each_kind_of_statement_once() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.names import MARKS_TOPIC
-from dictionaries.cache.cold.redis_client import check_url
-from runtime.settings import read_settings
-from services.commands.command_topics import COMMANDS, RESULTS
-from spark_jobs.source.batch_log import BATCHES_TOPIC
+from dovetail.broker.names import MARKS_TOPIC
+from dovetail.dictionaries.cache.cold.redis_client import check_url
+from dovetail.runtime.settings import read_settings
+from dovetail.services.commands.command_topics import COMMANDS, RESULTS
+from dovetail.spark_jobs.source.batch_log import BATCHES_TOPIC
 from tests.docs.pages import Page
 from tests.servers.certificates import write_certificates
 

@@ -12,12 +12,12 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from broker.address import BrokerAddress
-from services.serve.access.role import Role
-from services.serve.access.statement_roles import role_for
-from services.session.context import silent, unasked
-from services.stack import Stack
-from sql.syntax.parse import STATEMENTS, parse_one
+from dovetail.broker.address import BrokerAddress
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.statement_roles import role_for
+from dovetail.services.session.context import silent, unasked
+from dovetail.services.stack import Stack
+from dovetail.sql.syntax.parse import STATEMENTS, parse_one
 from tests.docs.pages import Page, code_of
 from tests.services.conftest import leave_nothing
 from tests.services.serve.test_gate import STATEMENTS as BY_ROLE

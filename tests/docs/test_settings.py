@@ -7,9 +7,9 @@ import re
 import pytest
 from pydantic.fields import FieldInfo
 
-from runtime.settings import Settings
-from sql.query_settings import DURATION, SETTINGS, Setting
-from sql.stream_settings import STREAM_SETTINGS
+from dovetail.runtime.settings import Settings
+from dovetail.sql.query_settings import DURATION, SETTINGS, Setting
+from dovetail.sql.stream_settings import STREAM_SETTINGS
 from tests.docs.pages import DOC_PAGES, README, Page, code_of
 from tests.paths import ROOT
 from tests.test_rooms import PRESENT

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.cli.show import Screen
-from services.session import Rows, Session
-from services.session.input_progress import await_caught_up
-from services.session.result import Text
-from services.session.verification.verify import verify
-from services.stack import Stack
-from sql.across_views.kept_elsewhere import OtherView, kept_elsewhere
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.input_progress import await_caught_up
+from dovetail.services.session.result import Text
+from dovetail.services.session.verification.verify import verify
+from dovetail.services.stack import Stack
+from dovetail.sql.across_views.kept_elsewhere import OtherView, kept_elsewhere
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.docs.pages import Page
 from tests.services.conftest import leave_nothing
 from tests.sql.planner import Planner

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from sql.syntax.grammar.commands import LISTINGS
-from sql.syntax.parse import STATEMENTS
+from dovetail.sql.syntax.grammar.commands import LISTINGS
+from dovetail.sql.syntax.parse import STATEMENTS
 from tests.docs.pages import DOCS
 
 PAGE = (DOCS / "statements.md").read_text()

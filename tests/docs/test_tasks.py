@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from runtime.settings import Settings
-from services.cli.show import Screen
-from services.session import Rows, Session
-from services.session.result import Text
-from services.stack import Stack
-from services.stack.temporary import temporary_settings
+from dovetail.runtime.settings import Settings
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.result import Text
+from dovetail.services.stack import Stack
+from dovetail.services.stack.temporary import temporary_settings
 from tests.docs.pages import DOCS, Page
 from tests.docs.test_use_cases import settle
 from tests.paths import ROOT
@@ -75,7 +75,7 @@ class Place:
     def sh(self, text: str) -> Shown:
         shim = self.folder / "bin" / "dovetail"
         shim.parent.mkdir(exist_ok=True)
-        shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m services.cli.main "$@"\n')
+        shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m dovetail.services.cli.main "$@"\n')
         shim.chmod(0o755)
         serve = next(line.endpoint for line in self.stack.status() if line.name == "serve")
         run = subprocess.run(

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from services.cli.main import app
-from services.session import Session
-from services.session.input_progress import await_caught_up, await_upstream
-from services.stack import Stack
-from sql.planner import Plan, plan_query
-from sql.relations import Stream
-from sql.syntax.parse import parse
-from sql.syntax.statements import CreateStream, CreateView, Select, Statement
+from dovetail.services.cli.main import app
+from dovetail.services.session import Session
+from dovetail.services.session.input_progress import await_caught_up, await_upstream
+from dovetail.services.stack import Stack
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.statements import CreateStream, CreateView, Select, Statement
 from tests.docs.pages import Page
 from tests.docs.test_examples import USE_CASES
 from tests.oracles.batch import Batch, near

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from services.cli.show import Screen
-from services.session.typed_rows import typed_rows
-from sql.relations import Stream
-from sql.syntax.parse import parse, parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateStream, CreateView, Insert, Why
+from dovetail.services.cli.show import Screen
+from dovetail.services.session.typed_rows import typed_rows
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.parse import parse, parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateStream, CreateView, Insert, Why
 from tests.docs.pages import Page
 from tests.sql.trace.traced_world import why
 from tests.sql.world import World

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import dovetail
-from changelog.errors import SqlError, StackError, UnknownName
 from dovetail import Connection, RowChange
-from services.stack import Stack
+from dovetail.changelog.errors import SqlError, StackError, UnknownName
+from dovetail.services.stack import Stack
 
 pytestmark = pytest.mark.services
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 from dovetail.frames import arrow_of
 from dovetail.query_result import QueryResult
 

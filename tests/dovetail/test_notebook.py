@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.magic_arguments import MagicArgumentParser
 
-from changelog.errors import SqlError, UnknownName
+from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.notebook.failures import CellFailed, told
 from dovetail.notebook.live_table import LiveTable
 from dovetail.notebook.options import cell_options, changes_options, settings_of

@@ -11,8 +11,8 @@ import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from services.stack import Stack
-from services.stack.temporary import temporary_stack
+from dovetail.services.stack import Stack
+from dovetail.services.stack.temporary import temporary_stack
 from tests.paths import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebook").glob("*.ipynb"))

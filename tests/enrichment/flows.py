@@ -12,19 +12,19 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from changelog.encode import Encoded
-from changelog.lookup import Key, Lookup, Rows
-from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME, Column, Kind, StreamSchema
-from enrichment.enricher import AnsweredBatch, Enricher
-from enrichment.memo.memo import Memo, MemoStore
-from enrichment.stream_rows.rows_store import RowsStore, StoreLookup
-from joins.dataflow.graph import Sink, TopicScan
-from joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
-from joins.dataflow.ports import Ingest, JoinKind, Predicate
-from joins.reference.rows import Record, Row
-from sql.expressions.evaluate import RowMap
-from sql.syntax.statements import Index
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.encode import Encoded
+from dovetail.changelog.lookup import Key, Lookup, Rows
+from dovetail.changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME, Column, Kind, StreamSchema
+from dovetail.enrichment.enricher import AnsweredBatch, Enricher
+from dovetail.enrichment.memo.memo import Memo, MemoStore
+from dovetail.enrichment.stream_rows.rows_store import RowsStore, StoreLookup
+from dovetail.joins.dataflow.graph import Sink, TopicScan
+from dovetail.joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Predicate
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.sql.expressions.evaluate import RowMap
+from dovetail.sql.syntax.statements import Index
 
 KINDS = {
     Ingest.APPEND: Kind.APPEND,

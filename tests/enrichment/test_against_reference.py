@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.schema import Kind
-from enrichment.reference import ReferenceFlow, ReferenceLookup, ReferenceRows
-from joins.dataflow.ports import ASKING, Ingest, JoinKind
-from joins.reference.rows import Record, Row
-from sql.syntax.statements import Index
+from dovetail.changelog.schema import Kind
+from dovetail.enrichment.reference import ReferenceFlow, ReferenceLookup, ReferenceRows
+from dovetail.joins.dataflow.ports import ASKING, Ingest, JoinKind
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, PADDING, Host, VBelowW, flow, net, stage, v_below_w
 
 KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)

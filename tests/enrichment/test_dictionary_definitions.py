@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
-from dictionaries.definition.definition import Definition
-from enrichment.dictionary_definitions import definition_of
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateDictionary
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateDictionary
 
 SEED = (
     "CREATE DICTIONARY mysql_dict(id string, name string) PRIMARY KEY id SOURCE(MYSQL(DB 'testdb' TABLE 'products' "

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enrichment.lookup_join.distinct_keys import distinct_keys
+from dovetail.enrichment.lookup_join.distinct_keys import distinct_keys
 
 
 @given(st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 3)), st.sampled_from([None, "a", "b"]))))

@@ -9,15 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.errors import InternalError, RecordRejected
-from changelog.lookup import Key, LookupRejected, Rows
-from changelog.schema import Kind
-from enrichment.enricher import AnsweredBatch, Enricher
-from enrichment.memo.memo import Memo, MemoStore
-from joins.dataflow.lookup import LookupFlow
-from joins.dataflow.ports import Ingest, JoinKind
-from sql.expressions.evaluate import RowMap
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import InternalError, RecordRejected
+from dovetail.changelog.lookup import Key, LookupRejected, Rows
+from dovetail.changelog.schema import Kind
+from dovetail.enrichment.enricher import AnsweredBatch, Enricher
+from dovetail.enrichment.memo.memo import Memo, MemoStore
+from dovetail.joins.dataflow.lookup import LookupFlow
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.sql.expressions.evaluate import RowMap
 from tests.enrichment.flows import KINDS, DictLookup, Host, flow, net, records, stage
 
 ROWS = {1: ((1, "a", 10),), 2: ((2, "b", 20),)}

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.errors import InternalError, RecordRejected
-from changelog.lookup import Key, Lookup, Rows
-from changelog.schema import ARRIVAL
-from enrichment.lookup_join.flow_operator import FlowOperator
-from joins.dataflow.lookup import LookupFlow, LookupStage
-from joins.dataflow.ports import Ingest, JoinKind
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import InternalError, RecordRejected
+from dovetail.changelog.lookup import Key, Lookup, Rows
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.enrichment.lookup_join.flow_operator import FlowOperator
+from dovetail.joins.dataflow.lookup import LookupFlow, LookupStage
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
 from tests.enrichment.flows import DictLookup, VBelowW, flow, stage
 
 ROWS = {1: ((1, "a", 10), (1, "b", 20)), 2: ((2, "c", 30),)}

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from changelog.errors import RecordRejected
-from enrichment.lookup_join.looked_up_columns import LookedUpColumns
-from joins.dataflow.ports import JoinKind
+from dovetail.changelog.errors import RecordRejected
+from dovetail.enrichment.lookup_join.looked_up_columns import LookedUpColumns
+from dovetail.joins.dataflow.ports import JoinKind
 from tests.enrichment.flows import stage
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from changelog.encode import encode
-from changelog.errors import InternalError
-from enrichment.memo.memo import LeftRows, Memo, MemoStep, MemoStore, Update
-from enrichment.memo.memo_store import runs_in
-from enrichment.memo.net_changes import Emitted, NetChanges
-from joins.dataflow.ports import Ingest
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.encode import encode
+from dovetail.changelog.errors import InternalError
+from dovetail.enrichment.memo.memo import LeftRows, Memo, MemoStep, MemoStore, Update
+from dovetail.enrichment.memo.memo_store import runs_in
+from dovetail.enrichment.memo.net_changes import Emitted, NetChanges
+from dovetail.joins.dataflow.ports import Ingest
 
 Event = tuple[str, int]
 

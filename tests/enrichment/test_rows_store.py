@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from changelog.decode import Decoder
-from changelog.errors import InternalError
-from changelog.lookup import Row
-from changelog.schema import TIME, Column, Kind, StreamSchema
-from changelog.topic_content import content
-from enrichment.stream_rows.rows_store import RowsStore, StoreLookup
-from joins.dataflow.lookup import Access, LookupTarget
-from joins.reference.rows import Record
-from sql.syntax.statements import Index
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.lookup import Row
+from dovetail.changelog.schema import TIME, Column, Kind, StreamSchema
+from dovetail.changelog.topic_content import content
+from dovetail.enrichment.stream_rows.rows_store import RowsStore, StoreLookup
+from dovetail.joins.dataflow.lookup import Access, LookupTarget
+from dovetail.joins.reference.rows import Record
+from dovetail.sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, records, stored, stream
 
 FACTS = StreamSchema(

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.errors import InternalError
-from enrichment.stream_rows.sqlite_values import sqlite_codec
-from sql.syntax.types import INSTANT, LOCAL
+from dovetail.changelog.errors import InternalError
+from dovetail.enrichment.stream_rows.sqlite_values import sqlite_codec
+from dovetail.sql.syntax.types import INSTANT, LOCAL
 
 INSTANTS = [dt.datetime(1900, 1, 1, 12, 30, 0, 1, dt.UTC), dt.datetime(2262, 5, 5, tzinfo=dt.UTC)]
 CASES: list[tuple[pa.DataType, list[Any]]] = [

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import where
-from changelog.schema import ARRIVAL
-from joins.dataflow.specification import OperatorSpec, Timed
-from joins.reference.rows import Record, Row
-from joins.state.durable_copy import DurableCopy
-from joins.state.order import EARLIEST, times_of
-from joins.state.store import SORT, Run
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import where
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.specification import OperatorSpec, Timed
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.order import EARLIEST, times_of
+from dovetail.joins.state.store import SORT, Run
 from tests.joins.harness import decoded, net
 
 

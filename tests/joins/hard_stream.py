@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from joins.dataflow.ports import Ingest, Port
-from joins.dataflow.specification import JoinSpec
-from joins.reference.rows import Record, Row
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.reference.rows import Record, Row
 from tests.joins.harness import LEFT, RIGHT, port, watched
 from tests.joins.hosted import Hosted
 

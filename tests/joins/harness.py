@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-import changelog.rows
-import joins.state.arrangement
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.hashing import Hashes, row_hashes
-from changelog.schema import ARRIVAL
-from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
-from joins.reference.rows import Record, Row, difference
-from joins.reference.side import ReferenceSide
+import dovetail.changelog.rows
+import dovetail.joins.state.arrangement
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.hashing import Hashes, row_hashes
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from dovetail.joins.reference.rows import Record, Row, difference
+from dovetail.joins.reference.side import ReferenceSide
 from tests.nasty import canonical
 
 LEFT = pa.schema([("l.k", pa.int64()), ("l.id", pa.string()), ("l.v", pa.int64())])
@@ -121,8 +121,8 @@ def poor_hashes(poor: bool = True) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         if poor:
-            patch.setattr(joins.state.arrangement, "row_hashes", hashes)
-            patch.setattr(changelog.rows, "row_hashes", hashes)
+            patch.setattr(dovetail.joins.state.arrangement, "row_hashes", hashes)
+            patch.setattr(dovetail.changelog.rows, "row_hashes", hashes)
         yield
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from changelog.schema import StreamSchema
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
-from joins.dataflow.specification import OperatorSpec
-from joins.dataflow.state_memory import StateMemory
-from joins.host.in_memory import LocalQuery
-from joins.reference.rows import Record, Row
+from dovetail.changelog.schema import StreamSchema
+from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.reference.rows import Record, Row
 from tests.joins.harness import LEFT, RIGHT, decoded, net
 
 _BUCKETS = 3

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.operators.asof import AsofSpec
-from joins.reference.arrival import Arrived
-from joins.reference.asof import ReferenceAsofUpdating
-from joins.reference.rows import Record, Row
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.operators.asof import AsofSpec
+from dovetail.joins.reference.arrival import Arrived
+from dovetail.joins.reference.asof import ReferenceAsofUpdating
+from dovetail.joins.reference.rows import Record, Row
 from tests.joins import harness
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.operators.asof_once import AsofOnceSpec
-from joins.operators.latest import LatestSpec
-from joins.operators.one_shot import Alignment
-from joins.reference.arrival import Arrived, always
-from joins.reference.asof_aligned import ReferenceAsofAligned
-from joins.reference.asof_once import ReferenceAsof
-from joins.reference.rows import Record
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.operators.asof_once import AsofOnceSpec
+from dovetail.joins.operators.latest import LatestSpec
+from dovetail.joins.operators.one_shot import Alignment
+from dovetail.joins.reference.arrival import Arrived, always
+from dovetail.joins.reference.asof_aligned import ReferenceAsofAligned
+from dovetail.joins.reference.asof_once import ReferenceAsof
+from dovetail.joins.reference.rows import Record
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import (

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.errors import CountOverflow
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.reference.bidirectional import ReferenceJoin
-from joins.reference.rows import difference
+from dovetail.changelog.errors import CountOverflow
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.reference.bidirectional import ReferenceJoin
+from dovetail.joins.reference.rows import difference
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import (

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.rows import shortfalls
-from changelog.schema import ARRIVAL, OFFSET_BITS, WRITTEN
-from joins.aggregates.aggregate import AggregateSpec
-from joins.aggregates.aggregation import Aggregation, Fold
-from joins.dataflow.ports import Ingest
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.arrival import in_order
-from joins.operators.asof import AsofSpec
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.keyed import KeyedSpec
-from joins.operators.multiway import MultiwaySpec
-from joins.operators.range import Band, RangeSpec
-from joins.reference.rows import Record, Row, difference
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.rows import shortfalls
+from dovetail.changelog.schema import ARRIVAL, OFFSET_BITS, WRITTEN
+from dovetail.joins.aggregates.aggregate import AggregateSpec
+from dovetail.joins.aggregates.aggregation import Aggregation, Fold
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.arrival import in_order
+from dovetail.joins.operators.asof import AsofSpec
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.keyed import KeyedSpec
+from dovetail.joins.operators.multiway import MultiwaySpec
+from dovetail.joins.operators.range import Band, RangeSpec
+from dovetail.joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, KEYED, LEFT, RIGHT, LeftBelowRight, port, records
 

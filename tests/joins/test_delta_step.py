@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, EqualColumns, KeptPart
-from joins.operators.delta_joins.on_path import PATH, OnPath
-from joins.operators.multiway import ResidualCondition
-from joins.reference.delta_step import ReferenceDeltaStep
-from joins.reference.rows import Record, Row
-from joins.state import blocks
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, EqualColumns, KeptPart
+from dovetail.joins.operators.delta_joins.on_path import PATH, OnPath
+from dovetail.joins.operators.multiway import ResidualCondition
+from dovetail.joins.reference.delta_step import ReferenceDeltaStep
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.state import blocks
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, VALUES, decoded, net, poor_hashes, port, records, side
 from tests.joins.test_multiway import Below, Measured, batches, of_floats, schema

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.errors import InternalError
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.operators.dynamic_filter import DynamicFilterSpec, MovingBound
-from joins.reference.dynamic_filter import ReferenceDynamicFilter
-from joins.reference.rows import HOLDS, Record, Row
+from dovetail.changelog.errors import InternalError
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.operators.dynamic_filter import DynamicFilterSpec, MovingBound
+from dovetail.joins.reference.dynamic_filter import ReferenceDynamicFilter
+from dovetail.joins.reference.rows import HOLDS, Record, Row
 from tests.joins.alone import Alone
 from tests.joins.harness import COMPARISONS, INPUTS, LEFT, Step, agree, port, records, side
 from tests.joins.hosted import Hosted

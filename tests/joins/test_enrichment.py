@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.one_shot import Alignment
-from joins.reference.enrichment import ReferenceEnrichment
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.one_shot import Alignment
+from dovetail.joins.reference.enrichment import ReferenceEnrichment
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import (

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, Port
-from joins.operators.keyed import KeyedSpec
-from joins.reference.rows import Record, Row, difference
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.operators.keyed import KeyedSpec
+from dovetail.joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
 
 SCHEMA = pa.schema([("k", pa.int64()), ("value", pa.string()), ("rev", pa.int64())])

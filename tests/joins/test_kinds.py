@@ -9,30 +9,30 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from changelog.errors import InternalError
-from joins.dataflow.lookup import Access, LookupJoinSpec, LookupTarget
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.dataflow.specification import JoinSpec
-from joins.operators.asof import AsofSpec
-from joins.operators.asof_once import AsofOnceSpec
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.dynamic_filter import DynamicFilterSpec
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.latest import LatestSpec
-from joins.operators.range import Band, RangeSpec
-from joins.operators.registry import JOINS
-from joins.operators.temporal import TemporalSpec
-from joins.reference.arrival import Arrived
-from joins.reference.asof import ReferenceAsofUpdating
-from joins.reference.asof_aligned import ReferenceAsofAligned
-from joins.reference.asof_once import ReferenceAsof
-from joins.reference.bidirectional import ReferenceJoin
-from joins.reference.dynamic_filter import ReferenceDynamicFilter
-from joins.reference.enrichment import ReferenceEnrichment
-from joins.reference.latest import ReferenceLatest
-from joins.reference.range import ReferenceRange
-from joins.reference.temporal import ReferenceTemporal
-from joins.state.store import RunStore
+from dovetail.changelog.errors import InternalError
+from dovetail.joins.dataflow.lookup import Access, LookupJoinSpec, LookupTarget
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.operators.asof import AsofSpec
+from dovetail.joins.operators.asof_once import AsofOnceSpec
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.dynamic_filter import DynamicFilterSpec
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.latest import LatestSpec
+from dovetail.joins.operators.range import Band, RangeSpec
+from dovetail.joins.operators.registry import JOINS
+from dovetail.joins.operators.temporal import TemporalSpec
+from dovetail.joins.reference.arrival import Arrived
+from dovetail.joins.reference.asof import ReferenceAsofUpdating
+from dovetail.joins.reference.asof_aligned import ReferenceAsofAligned
+from dovetail.joins.reference.asof_once import ReferenceAsof
+from dovetail.joins.reference.bidirectional import ReferenceJoin
+from dovetail.joins.reference.dynamic_filter import ReferenceDynamicFilter
+from dovetail.joins.reference.enrichment import ReferenceEnrichment
+from dovetail.joins.reference.latest import ReferenceLatest
+from dovetail.joins.reference.range import ReferenceRange
+from dovetail.joins.reference.temporal import ReferenceTemporal
+from dovetail.joins.state.store import RunStore
 from tests.joins.harness import LEFT, RIGHT, port, side
 
 Made = Callable[[JoinKind], object]

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.operators.latest import LatestSpec
-from joins.operators.one_shot import Alignment
-from joins.reference.arrival import Arrived
-from joins.reference.latest import ReferenceLatest
-from joins.reference.rows import Record
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.operators.latest import LatestSpec
+from dovetail.joins.operators.one_shot import Alignment
+from dovetail.joins.reference.arrival import Arrived
+from dovetail.joins.reference.latest import ReferenceLatest
+from dovetail.joins.reference.rows import Record
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import IDS, LEFT, RIGHT, agree, port, records, steps

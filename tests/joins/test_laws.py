@@ -9,11 +9,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.reference.bidirectional import ReferenceJoin
-from joins.reference.rows import Record, Row, difference
+from dovetail.changelog.changes import DELTA
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.reference.bidirectional import ReferenceJoin
+from dovetail.joins.reference.rows import Record, Row, difference
 from tests.joins.harness import LEFT, RIGHT, Step, agree, net, poor_hashes, port, side, steps
 from tests.joins.hosted import Hosted
 

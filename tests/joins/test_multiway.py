@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.errors import CountOverflow, InternalError
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.multiway import MultiwaySpec, ResidualCondition
-from joins.reference.bidirectional import ReferenceMultiwayJoin
-from joins.reference.rows import Record, Row
-from joins.state import blocks
+from dovetail.changelog.errors import CountOverflow, InternalError
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Port
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.multiway import MultiwaySpec, ResidualCondition
+from dovetail.joins.reference.bidirectional import ReferenceMultiwayJoin
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.state import blocks
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, KEYED, VALUES, poor_hashes, port, records, side
 from tests.nasty import FLOATS, NOT_A_NUMBER

@@ -11,22 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.aggregates.aggregate import AggregateSpec
-from joins.aggregates.aggregation import Aggregation, Fold
-from joins.dataflow.ports import Ingest, JoinKind, Port, SetKind
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.latest import LatestSpec
-from joins.operators.set_operation import SetOperationSpec
-from joins.reference.arrival import Arrived
-from joins.reference.bidirectional import ReferenceJoin
-from joins.reference.enrichment import ReferenceEnrichment
-from joins.reference.groups.aggregate import ReferenceAggregate
-from joins.reference.latest import ReferenceLatest
-from joins.reference.rows import Record, Row
-from joins.reference.set_operation import ReferenceSetOperation
-from joins.reference.side import ReferenceSide
-from joins.state.order import is_ordered
+from dovetail.joins.aggregates.aggregate import AggregateSpec
+from dovetail.joins.aggregates.aggregation import Aggregation, Fold
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, SetKind
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.latest import LatestSpec
+from dovetail.joins.operators.set_operation import SetOperationSpec
+from dovetail.joins.reference.arrival import Arrived
+from dovetail.joins.reference.bidirectional import ReferenceJoin
+from dovetail.joins.reference.enrichment import ReferenceEnrichment
+from dovetail.joins.reference.groups.aggregate import ReferenceAggregate
+from dovetail.joins.reference.latest import ReferenceLatest
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.reference.set_operation import ReferenceSetOperation
+from dovetail.joins.reference.side import ReferenceSide
+from dovetail.joins.state.order import is_ordered
 from tests.joins.alone import Alone
 from tests.joins.harness import KEYED, Joining, Step, decoded, steps
 from tests.nasty import COLUMNS, NESTED, canonical

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import Changes
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
-from joins.operators.range import Band, RangeOperator, RangeSpec
-from joins.reference.range import ReferenceRange
-from joins.reference.rows import Record, Row
-from joins.state.order import NEVER, times_of
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Port
+from dovetail.joins.operators.range import Band, RangeOperator, RangeSpec
+from dovetail.joins.reference.range import ReferenceRange
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.state.order import NEVER, times_of
+from dovetail.joins.state.store import RunStore
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import KEYED, LEFT, RIGHT, poor_hashes, port, side, watched

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.inputs.renamed_rows import Names
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.multiway import MultiwaySpec, Repetition
-from joins.reference.bidirectional import ReferenceJoin, ReferenceMultiwayJoin
-from joins.reference.rows import Record, Row
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.inputs.renamed_rows import Names
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.multiway import MultiwaySpec, Repetition
+from dovetail.joins.reference.bidirectional import ReferenceJoin, ReferenceMultiwayJoin
+from dovetail.joins.reference.rows import Record, Row
 from tests.joins.alone import Alone
 from tests.joins.harness import (
     INPUTS,

@@ -10,11 +10,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, Port, SetKind
-from joins.operators.set_operation import SetOperationSpec
-from joins.reference.rows import Record, Row, difference
-from joins.reference.set_operation import ReferenceSetOperation
-from joins.reference.side import ReferenceSide
+from dovetail.joins.dataflow.ports import Ingest, Port, SetKind
+from dovetail.joins.operators.set_operation import SetOperationSpec
+from dovetail.joins.reference.rows import Record, Row, difference
+from dovetail.joins.reference.set_operation import ReferenceSetOperation
+from dovetail.joins.reference.side import ReferenceSide
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, KEYED, agree, poor_hashes, steps
 from tests.joins.hosted import Hosted

@@ -11,11 +11,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.operators.temporal import TemporalSpec
-from joins.reference.arrival import Arrived
-from joins.reference.rows import Row
-from joins.reference.temporal import ReferenceTemporal
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.operators.temporal import TemporalSpec
+from dovetail.joins.reference.arrival import Arrived
+from dovetail.joins.reference.rows import Row
+from dovetail.joins.reference.temporal import ReferenceTemporal
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import IDS, INNER_OR_LEFT, LEFT, after, port, records

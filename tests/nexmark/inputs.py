@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from benchmarks.nexmark import Nexmark, side_input
-from changelog.changes import Changes
-from changelog.encode import encode
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.encode import encode
 
 EVENTS = 4_000
 # Forty seconds, which begin on one day and end on the next.

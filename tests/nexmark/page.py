@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sql.catalog import Catalog
-from sql.planner import Plan, plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Select
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import Select
 from tests.nexmark.queries import QUERIES, TABLES, WINDOWED, once
 from tests.paths import ROOT
 from tests.sql.world import statements

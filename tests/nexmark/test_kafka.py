@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
-from services.session import Session
-from services.session.input_progress import await_caught_up
-from services.stack.components import COMPONENT_NAMES
-from services.stack.temporary import temporary_stack
-from sql.planner import plan_query
+from dovetail.services.session import Session
+from dovetail.services.session.input_progress import await_caught_up
+from dovetail.services.stack.components import COMPONENT_NAMES
+from dovetail.services.stack.temporary import temporary_stack
+from dovetail.sql.planner import plan_query
 from tests.nexmark.inputs import EVENTS, INPUTS, STREAM, records
 from tests.nexmark.queries import QUERIES, TABLES, WINDOWED, once
 from tests.oracles.batch import answer, near

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.nexmark import Nexmark
-from sql.syntax.rules import Rules
+from dovetail.sql.syntax.rules import Rules
 from tests.conformance.memory import MemoryHost
 from tests.conformance.records import Record
 from tests.conformance.sql_engine import SqlEngine

@@ -12,9 +12,9 @@ import duckdb
 import orjson
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.encode import encode
-from sql.syntax.rules import Rules
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.encode import encode
+from dovetail.sql.syntax.rules import Rules
 
 Row = tuple[object, ...]
 _INTERVAL = r"(INTERVAL '[^']+' \w+)"

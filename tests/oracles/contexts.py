@@ -20,10 +20,10 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import Changes
-from changelog.encode import encode
-from changelog.errors import SqlError
-from joins.state.order import is_ordered
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.encode import encode
+from dovetail.changelog.errors import SqlError
+from dovetail.joins.state.order import is_ordered
 from tests.conformance.records import decoded
 from tests.oracles.fuzz import Oracle, Sample
 from tests.oracles.values import same

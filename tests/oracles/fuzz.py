@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 from tests.oracles.values import Cell, same
 
 DIALECTS = ("risingwave", "timeplus")

@@ -13,14 +13,14 @@ import sqlglot
 from psycopg import sql as identifiers
 from psycopg.types.json import Jsonb
 
-from sql.expressions import engine
-from sql.expressions.evaluate import evaluate
-from sql.functions.environment import Environment
-from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
-from sql.functions.risingwave.values.kinds import JSON
-from sql.functions.translate import Translator
-from sql.functions.typed import Typed
-from sql.syntax.risingwave import RisingWaveQueries
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.evaluate import evaluate
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
+from dovetail.sql.functions.risingwave.values.kinds import JSON
+from dovetail.sql.functions.translate import Translator
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from tests.oracles.contexts import Source
 from tests.oracles.fuzz import Sample
 from tests.oracles.postgres import Postgres, postgres

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 import sqlglot
 
-from sql.expressions import engine
-from sql.expressions.evaluate import evaluate
-from sql.functions.environment import Environment
-from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
-from sql.functions.translate import Translator
-from sql.syntax.risingwave import RisingWaveQueries
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.evaluate import evaluate
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
+from dovetail.sql.functions.translate import Translator
+from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from tests.oracles.postgres import postgres
 
 pytestmark = pytest.mark.services

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import islice
 
-from sql.functions.dialects import TIMEPLUS
+from dovetail.sql.functions.dialects import TIMEPLUS
 from tests.oracles.fuzz import run
 from tests.oracles.timeplus import names_of, oracle
 from tests.oracles.timeplus_expressions import expressions

@@ -16,13 +16,13 @@ from uuid import UUID
 import pyarrow as pa
 import sqlglot
 
-from sql.expressions import engine
-from sql.expressions.evaluate import evaluate
-from sql.functions.dialects import TIMEPLUS
-from sql.functions.environment import Environment
-from sql.functions.translate import Translator
-from sql.syntax.calls import snake_case
-from sql.syntax.dialect import Dovetail
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.evaluate import evaluate
+from dovetail.sql.functions.dialects import TIMEPLUS
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.translate import Translator
+from dovetail.sql.syntax.calls import snake_case
+from dovetail.sql.syntax.dialect import Dovetail
 from tests.oracles import clickhouse
 from tests.oracles.contexts import Source
 from tests.oracles.fuzz import Sample

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import StackError
-from runtime import env_files
-from runtime.environment.told_files import tell_files
-from runtime.settings import read_settings
-from services.known_stacks import found_settings
+from dovetail.changelog.errors import StackError
+from dovetail.runtime import env_files
+from dovetail.runtime.environment.told_files import tell_files
+from dovetail.runtime.settings import read_settings
+from dovetail.services.known_stacks import found_settings
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import errno
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, SqlError
-from runtime.faults import error_of
+from dovetail.changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, SqlError
+from dovetail.runtime.faults import error_of
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from runtime.health_server import HealthServer, Said, own_requests_only
-from runtime.processes.listener import listening
-from runtime.serving.foreign_requests import hosts_of
+from dovetail.runtime.health_server import HealthServer, Said, own_requests_only
+from dovetail.runtime.processes.listener import listening
+from dovetail.runtime.serving.foreign_requests import hosts_of
 
 PATHS = ("/healthz", "/readyz", "/metrics", "/nothing")
 

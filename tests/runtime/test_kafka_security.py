@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerSecurity, PasswordLogin, Tls, TokenLogin
-from changelog.errors import StackError
-from runtime.settings import read_settings
+from dovetail.broker.address import BrokerSecurity, PasswordLogin, Tls, TokenLogin
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import read_settings
 
 PREFIX = "DOVETAIL_KAFKA_"
 LOGIN = {"SASL_USERNAME": "alice", "SASL_PASSWORD": "s3cret"}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from runtime.packages import PACKAGE_ROOT
+from pathlib import Path
+
+from dovetail.runtime.packages import PACKAGE_ROOT
 from tests.paths import ROOT
 from tests.test_rooms import ROOMS
 
 
-def test_the_rooms_are_in_the_folder_where_child_processes_begin() -> None:
+def test_the_package_has_a_link_to_each_room_beside_it() -> None:
     assert PACKAGE_ROOT == ROOT
-    assert all((PACKAGE_ROOT / room / "__init__.py").exists() for room in ROOMS)
+    rooms = {path.name: path for path in (PACKAGE_ROOT / "dovetail").iterdir() if path.is_symlink()}
+    assert rooms.keys() == ROOMS.keys() - {"dovetail"}
+    assert all(rooms[name].readlink() == Path("..") / name for name in rooms)

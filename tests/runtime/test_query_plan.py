@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from runtime.query_plan import FORMER, on_trial, plan_of
-from sql.catalog import Catalog
-from sql.catalog.entries import queries_of
-from sql.planner import plan_query
-from sql.query_settings import Value
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream, CreateView
+from dovetail.runtime.query_plan import FORMER, on_trial, plan_of
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.planner import plan_query
+from dovetail.sql.query_settings import Value
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream, CreateView
 from tests.sql.planner import Planner
 
 VIEW = (

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin, TopicShape
-from changelog.errors import ServiceUnavailable
-from runtime.leases import LEASE_S, Leases, lease_from_now
-from runtime.logs.query_logs import QueryLogFiles
-from runtime.reconciler import Reconciler, Watched
-from runtime.troubles import Patience, Setback
-from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engines import Engine
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.runtime.leases import LEASE_S, Leases, lease_from_now
+from dovetail.runtime.logs.query_logs import QueryLogFiles
+from dovetail.runtime.reconciler import Reconciler, Watched
+from dovetail.runtime.troubles import Patience, Setback
+from dovetail.sql.catalog import Actual, Catalog, Desired, Query
+from dovetail.sql.engines import Engine
 
 AWAY = Setback("Kafka does not answer")
 DEFECT = Setback("a defect", final=True)

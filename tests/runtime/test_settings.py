@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import make_url
 
-from changelog.errors import StackError
-from runtime.settings import Settings, read_settings
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import Settings, read_settings
 
 
 def test_the_environment_gives_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import StackError
-from runtime.sole_holder import LEASE_S, SoleHolder
-from sql.catalog import Catalog, Leadership
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.sole_holder import LEASE_S, SoleHolder
+from dovetail.sql.catalog import Catalog, Leadership
 
 FAR_MS = 1 << 60
 NOW_MS = 1_704_110_400_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.staleness import Staleness
+from dovetail.runtime.staleness import Staleness
 
 
 class Heard:

@@ -12,7 +12,7 @@ import httpx
 from clickhouse_driver import Client
 from clickhouse_driver.errors import Error
 
-from services.stack.free_ports import choose_ports
+from dovetail.services.stack.free_ports import choose_ports
 from tests.servers.process import PASSWORD, Server, program, with_shop
 
 # While a server starts, each refused connection would be logged with a traceback.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pymysql
 
-from services.stack.free_ports import choose_ports
+from dovetail.services.stack.free_ports import choose_ports
 from tests.servers.process import PASSWORD, Server, program, with_shop
 
 _USER = "dovetail"

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 from pyarrow import fs
 
-from runtime.storage.object_store import ObjectStore
-from runtime.storage.s3_access import S3Access
-from services.stack.free_ports import choose_ports
+from dovetail.runtime.storage.object_store import ObjectStore
+from dovetail.runtime.storage.s3_access import S3Access
+from dovetail.services.stack.free_ports import choose_ports
 from tests.servers.process import PASSWORD, Server
 from tests.servers.proxy import Proxy, proxy
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from services.stack.free_ports import choose_ports
+from dovetail.services.stack.free_ports import choose_ports
 from tests.servers.process import PASSWORD, Server, program
 
 _USER = "dovetail"

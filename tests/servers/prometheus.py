@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import yaml
 
-from services.stack.free_ports import choose_ports
+from dovetail.services.stack.free_ports import choose_ports
 from tests.paths import ROOT
 from tests.servers.process import Server, program
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import redis
 
-from services.stack.free_ports import LOOPBACK, choose_ports
-from services.stack.servers.redis_server import redis_program
+from dovetail.services.stack.free_ports import LOOPBACK, choose_ports
+from dovetail.services.stack.servers.redis_server import redis_program
 from tests.servers.process import Server, ServerFailed
 
 _MEET_S = 60.0

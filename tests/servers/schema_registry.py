@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from services.stack.free_ports import choose_ports
-from services.stack.servers.health import UNVERIFIED, is_well
+from dovetail.services.stack.free_ports import choose_ports
+from dovetail.services.stack.servers.health import UNVERIFIED, is_well
 from tests.paths import ROOT
 from tests.servers.process import Server
 
@@ -23,7 +23,13 @@ def schema_registry(folder: Path, **more: str) -> Iterator[Server]:
         "DOVETAIL_SCHEMA_REGISTRY_PORT": str(port),
         **more,
     }
-    argv = ["env", *(f"{name}={value}" for name, value in variables.items()), sys.executable, "-m", "services.registry"]
+    argv = [
+        "env",
+        *(f"{name}={value}" for name, value in variables.items()),
+        sys.executable,
+        "-m",
+        "dovetail.services.registry",
+    ]
     server = Server("registry", argv, folder, port, "", _answers)
     try:
         server.start()

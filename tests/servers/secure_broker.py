@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from broker.address import BrokerAddress, BrokerSecurity, PasswordLogin, Tls
-from broker.presence import broker_answers
-from runtime.settings import read_settings
-from services.jars import jar_folder
-from services.java import find_java
-from services.stack.free_ports import choose_ports
+from dovetail.broker.address import BrokerAddress, BrokerSecurity, PasswordLogin, Tls
+from dovetail.broker.presence import broker_answers
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import jar_folder
+from dovetail.services.java import find_java
+from dovetail.services.stack.free_ports import choose_ports
 from tests.servers.certificates import CLIENT, write_certificates
 from tests.servers.process import PASSWORD, Server
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import redis
 
-from services.stack.free_ports import choose_ports
+from dovetail.services.stack.free_ports import choose_ports
 from tests.servers.certificates import CLIENT, write_certificates
 from tests.servers.process import PASSWORD, Server, program
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from changelog.dead_letter import SUFFIX
-from services.session import Rows, Session, topics
-from services.stack import Stack
-from sql.catalog import Catalog
-from sql.syntax.statements import Drop
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.dead_letter import SUFFIX
+from dovetail.services.session import Rows, Session, topics
+from dovetail.services.stack import Stack
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.syntax.statements import Drop
 
 
 @pytest.fixture

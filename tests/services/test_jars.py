@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import StackError
-from runtime.settings import Settings, read_settings
-from services.jars import ensure_jars, jar_folder, jar_paths, locked_jars
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import Settings, read_settings
+from dovetail.services.jars import ensure_jars, jar_folder, jar_paths, locked_jars
 
 SOME_JAR = "kafka_2.13-4.3.0.jar"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import StackError
-from services.java import find_java
+from dovetail.changelog.errors import StackError
+from dovetail.services.java import find_java
 
 
 def java_home(folder: Path, version: str) -> Path:

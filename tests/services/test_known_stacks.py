@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import StackError
-from runtime.settings import read_settings
-from services.known_stacks import elsewhere, forget, found_settings, remember
-from services.stack.processes import ProcessIdentity
-from services.stack.state import StackState, write_state
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import read_settings
+from dovetail.services.known_stacks import elsewhere, forget, found_settings, remember
+from dovetail.services.stack.processes import ProcessIdentity
+from dovetail.services.stack.state import StackState, write_state
 
 NOBODY = ProcessIdentity(os.getpid(), 0.0)
 """A process that has ended, and whose pid is another's now."""

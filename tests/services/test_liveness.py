@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.sole_holder import LEASE_S
-from services.liveness import DOWN, standings
-from sql.catalog import Actual, Catalog, Leadership, Query, Worker
-from sql.engines import Engine
+from dovetail.runtime.sole_holder import LEASE_S
+from dovetail.services.liveness import DOWN, standings
+from dovetail.sql.catalog import Actual, Catalog, Leadership, Query, Worker
+from dovetail.sql.engines import Engine
 
 NOW_MS = 1_704_110_400_000
 DAY_MS = 86_400_000

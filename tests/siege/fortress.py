@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.packages import PACKAGE_ROOT
 from tests.servers.process import program
 
 _MEMORY_BYTES = 4 << 30
@@ -83,8 +83,7 @@ _PROGRAM = (
     *dict.fromkeys(
         str(path) for prefix in (sys.prefix, sys.base_prefix) for path in (Path(prefix), Path(prefix).resolve())
     ),
-    *(str(PACKAGE_ROOT / room) for room in ("broker", "changelog", "dictionaries", "enrichment", "joins", "runtime")),
-    *(str(PACKAGE_ROOT / room) for room in ("services", "spark_jobs", "sql", "dovetail")),
+    str(PACKAGE_ROOT / "dovetail"),
     *("/lib", "/lib64", "/usr/lib", "/usr/share/zoneinfo", "/sys"),
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf"),
     *("/etc/gai.conf", "/etc/passwd", "/etc/ssl", "/usr/share/locale", "/dev/null", "/dev/urandom"),
@@ -112,7 +111,7 @@ def fortress(folder: Path, outside: Path, **settings: object) -> Iterator[Fortre
     strace = program("strace", package="strace")
     # They are one group: strace, told to end by itself, would leave the server running.
     command = [strace, "-f", "--seccomp-bpf", "-s", "4096", "-e", _TRACED, "-e", "signal=none", "-o", str(trace)]
-    command += [sys.executable, "-m", "services.serve"]
+    command += [sys.executable, "-m", "dovetail.services.serve"]
     with log.open("wb") as said:
         process = subprocess.Popen(
             command,

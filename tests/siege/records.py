@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from confluent_kafka import Producer
 
-from services.session import Session
+from dovetail.services.session import Session
 from tests.spark.kafka import messages
 
 COLUMNS = "i int, f float64, d decimal(20, 4), s string, b bool, t datetime64(3), l array(int)"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import orjson
 
-from runtime.clock import now_ms
-from services.serve.access.role import Role
-from services.serve.access.users import UserFile
-from services.session import Session
-from services.stack import Stack, temporary_stack
+from dovetail.runtime.clock import now_ms
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.users import UserFile
+from dovetail.services.session import Session
+from dovetail.services.stack import Stack, temporary_stack
 from tests.services.serve.test_random import KINDS as REQUESTS
 from tests.siege import loot, records, statements
 from tests.siege.account import Account

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from broker import clients
-from broker import topics as topic_admin
-from broker.address import BrokerAddress
-from joins.dataflow.graph import Dataflow
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import RunningQuery
+from dovetail.broker import clients
+from dovetail.broker import topics as topic_admin
+from dovetail.broker.address import BrokerAddress
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.query import RunningQuery
 
 DRAIN_S = 120.0
 _names = itertools.count(1)

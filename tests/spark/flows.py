@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.schema import Column, Kind, StreamSchema
-from joins.aggregates.aggregate import AggregateSpec
-from joins.aggregates.aggregation import Aggregation, Fold
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
-from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
-from joins.dataflow.state_memory import StateMemory
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.keyed import KeyedSpec
-from joins.operators.range import Band, RangeSpec
+from dovetail.changelog.schema import Column, Kind, StreamSchema
+from dovetail.joins.aggregates.aggregate import AggregateSpec
+from dovetail.joins.aggregates.aggregation import Aggregation, Fold
+from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.keyed import KeyedSpec
+from dovetail.joins.operators.range import Band, RangeSpec
 
 ORDERS = StreamSchema("orders", (Column("k", pa.int64()), Column("a", pa.string())))
 CLICKS = StreamSchema("clicks", (Column("k", pa.int64()), Column("b", pa.string())))

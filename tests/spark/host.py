@@ -10,17 +10,17 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import JoinKind
-from joins.dataflow.state_memory import StateMemory
-from runtime.settings import read_settings
-from runtime.storage.local_folder import LocalFolder
-from services.jars import jar_paths
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import RunningQuery
-from spark_jobs.runner.spark_session import start_session
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.runtime.settings import read_settings
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.services.jars import jar_paths
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.query import RunningQuery
+from dovetail.spark_jobs.runner.spark_session import start_session
 from tests.spark.flows import enriched_orders, in_portions, orders_clicks, orders_users_twice
 
 FLOWS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from broker.address import BrokerAddress
-from broker.transactional_writer import WriteTarget
-from joins.dataflow.graph import Dataflow
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.stages.job import Job
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.transactional_writer import WriteTarget
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.stages.job import Job
 
 
 def job_of(dataflow: Dataflow, **changed: object) -> Job:

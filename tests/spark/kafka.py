@@ -9,9 +9,9 @@ import orjson
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 
 Value = dict[str, object] | bytes | None
 _OPEN_S = 10.0

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import psutil
 
-from runtime.settings import read_settings
-from services.jars import JarSet, jar_folder
-from sql.catalog import Catalog, Query
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream, CreateView
+from dovetail.runtime.settings import read_settings
+from dovetail.services.jars import JarSet, jar_folder
+from dovetail.sql.catalog import Catalog, Query
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream, CreateView
 from tests.paths import ROOT
 
 WAIT_S = 120.0
@@ -45,7 +45,7 @@ class Running:
         }
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "spark_jobs.runner"],
+                [sys.executable, "-m", "dovetail.spark_jobs.runner"],
                 cwd=ROOT,
                 env={**os.environ, **{f"DOVETAIL_{name}": str(value) for name, value in environment.items()}},
                 stdout=output,

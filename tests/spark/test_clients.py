@@ -15,16 +15,16 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from broker import clients
-from broker import topics as topic_admin
-from broker.address import BrokerAddress
-from broker.reader import read_topic
-from changelog.decode import Decoder
-from changelog.schema import Column, Kind, StreamSchema
-from sql.catalog import Catalog
-from sql.planner import Plan, plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream, CreateView
+from dovetail.broker import clients
+from dovetail.broker import topics as topic_admin
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.reader import read_topic
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.schema import Column, Kind, StreamSchema
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream, CreateView
 from tests.paths import ROOT
 from tests.spark.conftest import Queries
 from tests.spark.kafka import messages, records

@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runtime.processes.forked import LOST, Forked, ForkServer, Request
-from services.worker.supervisor.child_process import PRELOADED as OF_THE_WORKER
-from spark_jobs.daemon import STAGES
-from spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
+from dovetail.runtime.processes.forked import LOST, Forked, ForkServer, Request
+from dovetail.services.worker.supervisor.child_process import PRELOADED as OF_THE_WORKER
+from dovetail.spark_jobs.daemon import STAGES
+from dovetail.spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
 
 _WAIT_S = 30.0
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sql.catalog import Catalog
-from sql.fragments import Fragment
-from sql.planner import Plan, plan_query
-from sql.query_settings import Value
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView, Select
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.query_settings import Value
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import (
+    CreateDictionary,
+    CreateFunction,
+    CreateIndex,
+    CreateStream,
+    CreateView,
+    Select,
+)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 from tests.paths import ROOT
 from tests.sql.planner import Planner
 

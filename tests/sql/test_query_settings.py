@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from changelog.errors import SqlError
-from sql.query_settings import SETTINGS, Setting, checked
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.query_settings import SETTINGS, Setting, checked
 
 CHOSEN = [setting for setting in SETTINGS if setting.choices]
 BOUNDED = [setting for setting in SETTINGS if setting.bounds is not None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError
-from sql.syntax.bounds.statement_bounds import MOST_TEXT
-from sql.syntax.parse import parse
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.bounds.statement_bounds import MOST_TEXT
+from dovetail.sql.syntax.parse import parse
 from tests.sql.planner import Planner
 
 PLANNER = Planner.of("CREATE STREAM s (a int64, b string)")

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sql.planner import Plan, plan_query, recompute
-from sql.query_settings import Value
-from sql.syntax.parse import parse, parse_one
-from sql.syntax.statements import CreateStream, CreateView, Select
+from dovetail.sql.planner import Plan, plan_query, recompute
+from dovetail.sql.query_settings import Value
+from dovetail.sql.syntax.parse import parse, parse_one
+from dovetail.sql.syntax.statements import CreateStream, CreateView, Select
 from tests.conformance.memory import MemoryHost
 from tests.conformance.sql_engine import SqlEngine
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sql.plan.join_order import orders_text
-from sql.planner import plan_query
-from sql.syntax.alterations import with_setting
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.sql.plan.join_order import orders_text
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.alterations import with_setting
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.conformance.memory import MemoryHost
 from tests.conformance.sql_engine import SqlEngine
 from tests.tpch.contents import SCHEMA, Contents, Oracle, query, rows_of

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from services.session import Rows, Session
-from services.session.input_progress import await_caught_up
-from services.stack.temporary import temporary_stack
-from sql.planner import plan_query
-from sql.relations import Stream
-from sql.syntax.statements import CreateStream
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.input_progress import await_caught_up
+from dovetail.services.stack.temporary import temporary_stack
+from dovetail.sql.planner import plan_query
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.statements import CreateStream
 from tests.conformance.records import Record, deleted, inserted
 from tests.spark.kafka import send
 from tests.tpch.contents import SCHEMA, Change, Contents, Oracle, query, rows_of

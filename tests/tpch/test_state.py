@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from joins.host.in_memory import LocalQuery
+from dovetail.joins.host.in_memory import LocalQuery
 from tests.conformance.memory import MemoryHost
 from tests.conformance.sql_engine import SqlEngine
 from tests.tpch.contents import SCHEMA, Contents, query

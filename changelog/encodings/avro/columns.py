@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.encodings.avro.own_schema import text_of
-from changelog.encodings.avro.plain import PlainSchema
-from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.interface import SchemaDefinition
-from changelog.errors import SqlError
+from dovetail.changelog.encodings.avro.own_schema import text_of
+from dovetail.changelog.encodings.avro.plain import PlainSchema
+from dovetail.changelog.encodings.avro.schema import WriterSchema
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.errors import SqlError
 
 _PLAIN = {
     "boolean": pa.bool_(),

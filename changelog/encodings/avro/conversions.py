@@ -23,11 +23,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.encodings.avro import decimals
-from changelog.encodings.avro.schema import WriterSchema, described
-from changelog.encodings.identified.lists import list_parts
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.formats.json_types import type_name
+from dovetail.changelog.encodings.avro import decimals
+from dovetail.changelog.encodings.avro.schema import WriterSchema, described
+from dovetail.changelog.encodings.identified.lists import list_parts
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.formats.json_types import type_name
 
 Convert = Callable[[pa.Array], pa.Array]
 """From the carrier to the column. Raises ArrowInvalid, or another ArrowException, where a value does not fit."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from changelog.encodings.protobuf.varints import number_of
-from changelog.errors import RecordRejected
+from dovetail.changelog.encodings.protobuf.varints import number_of
+from dovetail.changelog.errors import RecordRejected
 
 LEVELS = 200
 _WORD = (1 << 64) - 1

@@ -8,14 +8,14 @@ from functools import partial
 import orjson
 import pyarrow as pa
 
-from changelog.encodings.avro.columns import type_of, written_columns
-from changelog.encodings.avro.conversions import conversion
-from changelog.encodings.avro.own_schema import text_of
-from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.identified.language import ColumnType, Fits, column_type
-from changelog.encodings.interface import SchemaDefinition
-from changelog.errors import SqlError
-from changelog.schema import RecordFormat
+from dovetail.changelog.encodings.avro.columns import type_of, written_columns
+from dovetail.changelog.encodings.avro.conversions import conversion
+from dovetail.changelog.encodings.avro.own_schema import text_of
+from dovetail.changelog.encodings.avro.schema import WriterSchema
+from dovetail.changelog.encodings.identified.language import ColumnType, Fits, column_type
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import RecordFormat
 
 
 class AvroLanguage:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INSTANTS = {"s": "timestamp-millis", "ms": "timestamp-millis", "us": "timestamp-micros", "ns": "timestamp-nanos"}

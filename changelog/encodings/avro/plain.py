@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from changelog.encodings.avro.schema import WriterSchema, described
-from changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.avro.schema import WriterSchema, described
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 

@@ -16,17 +16,17 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from changelog.encodings.avro.container import MARK, mark_of, marked, wrapped
-from changelog.encodings.avro.conversions import Convert, carrier, conversion
-from changelog.encodings.avro.depth import Depth
-from changelog.encodings.avro.plain import PlainSchema
-from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.identified.plain_values import as_given
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.interface import Reads, SchemaDefinition
-from changelog.errors import RecordRejected
-from changelog.formats.json_batch import Declined
-from changelog.formats.members import Member
+from dovetail.changelog.encodings.avro.container import MARK, mark_of, marked, wrapped
+from dovetail.changelog.encodings.avro.conversions import Convert, carrier, conversion
+from dovetail.changelog.encodings.avro.depth import Depth
+from dovetail.changelog.encodings.avro.plain import PlainSchema
+from dovetail.changelog.encodings.avro.schema import WriterSchema
+from dovetail.changelog.encodings.identified.plain_values import as_given
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats.json_batch import Declined
+from dovetail.changelog.formats.members import Member
 
 _LONGEST = 1 << 30
 _BROKEN = (EOFError, IndexError, KeyError, ValueError, TypeError, OverflowError, MemoryError, struct.error)

@@ -9,8 +9,8 @@ import fastavro
 import orjson
 from fastavro.schema import SchemaParseException, UnknownType
 
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.interface import SchemaDefinition
 
 
 @dataclass(frozen=True)

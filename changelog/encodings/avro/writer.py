@@ -9,13 +9,13 @@ import fastavro
 import polars as pl
 import pyarrow as pa
 
-from changelog.encodings.avro import decimals
-from changelog.encodings.avro.container import MARK, MARK_BYTES, mark_of
-from changelog.encodings.avro.own_schema import text_of
-from changelog.encodings.avro.plain import PlainSchema
-from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.identified.lists import list_parts
-from changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.avro import decimals
+from dovetail.changelog.encodings.avro.container import MARK, MARK_BYTES, mark_of
+from dovetail.changelog.encodings.avro.own_schema import text_of
+from dovetail.changelog.encodings.avro.plain import PlainSchema
+from dovetail.changelog.encodings.avro.schema import WriterSchema
+from dovetail.changelog.encodings.identified.lists import list_parts
+from dovetail.changelog.encodings.interface import SchemaDefinition
 
 
 def records(rows: pa.Table) -> list[bytes]:

@@ -7,9 +7,9 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.interface import SchemaDefinition
-from changelog.schema import RecordFormat
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.schema import RecordFormat
 
 Fits = Callable[[pa.DataType], object]
 """Raises SchemaMisfit where a member is no column of a type."""

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.subjects import expected
-from changelog.encodings.interface import Reads, SchemaDefinition
-from changelog.errors import RecordRejected
-from changelog.formats.json_batch import Declined, Positions
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.subjects import expected
+from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats.json_batch import Declined, Positions
 
 
 class SchemaMisfit(Exception):

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from changelog.encodings.interface import MemberWriter, SchemaDefinition, SchemaSource, Writes
-from changelog.errors import SqlError, StackError, UnknownName
-from changelog.schema import RecordFormat
+from dovetail.changelog.encodings.interface import MemberWriter, SchemaDefinition, SchemaSource, Writes
+from dovetail.changelog.errors import SqlError, StackError, UnknownName
+from dovetail.changelog.schema import RecordFormat
 
 IDENTIFIED = ("avro", "json_schema", "protobuf")
 """The kinds of formats whose values name their schema."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.errors import RecordRejected
+from dovetail.changelog.errors import RecordRejected
 
 HEAD_BYTES = 5
 NO_HEAD = -1

@@ -7,13 +7,13 @@ from functools import partial
 
 import pyarrow as pa
 
-from changelog.encodings.identified.language import ColumnType, Fits, column_type
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.json_schema.columns import type_of
-from changelog.encodings.json_schema.own_schema import text_of
-from changelog.encodings.json_schema.schema import ObjectSchema
-from changelog.schema import RecordFormat
+from dovetail.changelog.encodings.identified.language import ColumnType, Fits, column_type
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.json_schema.columns import type_of
+from dovetail.changelog.encodings.json_schema.own_schema import text_of
+from dovetail.changelog.encodings.json_schema.schema import ObjectSchema
+from dovetail.changelog.schema import RecordFormat
 
 
 class JsonSchemaLanguage:

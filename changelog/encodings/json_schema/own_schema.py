@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 

@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.interface import SchemaDefinition
-from changelog.formats.json_types import type_name
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.formats.json_types import type_name
 
 _IS_NUMBER = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_timestamp)
 _COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {

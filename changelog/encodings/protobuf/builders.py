@@ -25,10 +25,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import FieldDescriptor
 
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.text_cells import cell_reader, column_of_cells
-from changelog.formats.json_batch import Declined
-from changelog.formats.json_types import Mismatch, type_name
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.text_cells import cell_reader, column_of_cells
+from dovetail.changelog.formats.json_batch import Declined
+from dovetail.changelog.formats.json_types import Mismatch, type_name
 
 Build = Callable[[list[Any]], pa.Array]
 """From values, None where there is none. Raises one of ``BROKEN``."""

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 from google.protobuf.descriptor import FieldDescriptor
 
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.protobuf.builders import TIMESTAMP, is_map
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.protobuf.builders import TIMESTAMP, is_map
 
 _WRAPPED = "google.protobuf."
 _WRAPPERS = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")

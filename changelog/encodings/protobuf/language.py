@@ -8,15 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.encodings.identified.language import ColumnType, Fits, column_type
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.identified.subjects import MESSAGE_OPTION
-from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.protobuf.builders import built
-from changelog.encodings.protobuf.columns import type_of
-from changelog.encodings.protobuf.own_schema import message_name, text_of
-from changelog.encodings.protobuf.schema import MessageFile
-from changelog.schema import RecordFormat
+from dovetail.changelog.encodings.identified.language import ColumnType, Fits, column_type
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.protobuf.builders import built
+from dovetail.changelog.encodings.protobuf.columns import type_of
+from dovetail.changelog.encodings.protobuf.own_schema import message_name, text_of
+from dovetail.changelog.encodings.protobuf.schema import MessageFile
+from dovetail.changelog.schema import RecordFormat
 
 
 class ProtobufLanguage:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from google.protobuf.descriptor_pb2 import DescriptorProto
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TIMESTAMP_FILE = "google/protobuf/timestamp.proto"

@@ -10,16 +10,16 @@ import pyarrow.compute as pc
 from google.protobuf import message_factory
 from google.protobuf.message import DecodeError
 
-from changelog.encodings.identified.plain_values import as_given
-from changelog.encodings.identified.reader import SchemaMisfit, together
-from changelog.encodings.identified.subjects import MESSAGE_OPTION
-from changelog.encodings.interface import Reads, SchemaDefinition
-from changelog.encodings.protobuf.builders import BROKEN, Build, Take, built, taken
-from changelog.encodings.protobuf.schema import MessageFile, Path, is_called
-from changelog.encodings.protobuf.varints import number_of, varint
-from changelog.errors import RecordRejected
-from changelog.formats.json_batch import Declined, Positions
-from changelog.formats.members import Member
+from dovetail.changelog.encodings.identified.plain_values import as_given
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit, together
+from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION
+from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
+from dovetail.changelog.encodings.protobuf.builders import BROKEN, Build, Take, built, taken
+from dovetail.changelog.encodings.protobuf.schema import MessageFile, Path, is_called
+from dovetail.changelog.encodings.protobuf.varints import number_of, varint
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.formats.json_batch import Declined, Positions
+from dovetail.changelog.formats.members import Member
 
 _FAR = (1 << 31) - 1
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import FieldDescriptor as Field
 
-from changelog.encodings.identified.lists import list_parts
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.protobuf.builders import TIMESTAMP, described, is_map
-from changelog.encodings.protobuf.varints import varint, varints
-from changelog.errors import SqlError
+from dovetail.changelog.encodings.identified.lists import list_parts
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.protobuf.builders import TIMESTAMP, described, is_map
+from dovetail.changelog.encodings.protobuf.varints import varint, varints
+from dovetail.changelog.errors import SqlError
 
 Write = Callable[[pa.Array], pa.Array]
 """From values, none NULL, to the bytes of each without tag."""

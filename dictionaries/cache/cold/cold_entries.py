@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changelog.lookup import Key
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cold.cold_invalidations import ColdInvalidations
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.redis_space import RedisSpace
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cold.cold_invalidations import ColdInvalidations
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.cold.redis_space import RedisSpace
 
 _MGET_KEYS = 4096
 

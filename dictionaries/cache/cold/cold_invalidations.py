@@ -7,11 +7,11 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TypeVar
 
-from dictionaries.cache.cold.entry_names import text_in_name
-from dictionaries.cache.cold.invalidation_messages import encode_message
-from dictionaries.cache.cold.redis_scripts import FORGET, RENEW
-from dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace
-from dictionaries.cache.invalidation import Invalidation
+from dovetail.dictionaries.cache.cold.entry_names import text_in_name
+from dovetail.dictionaries.cache.cold.invalidation_messages import encode_message
+from dovetail.dictionaries.cache.cold.redis_scripts import FORGET, RENEW
+from dovetail.dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace
+from dovetail.dictionaries.cache.invalidation import Invalidation
 
 T = TypeVar("T")
 _SCAN_KEYS = 1000

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dictionaries.cache.cold.cold_entries import ColdEntries
-from dictionaries.cache.cold.cold_invalidations import ColdInvalidations
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.feed_positions import FeedPositions
-from dictionaries.cache.cold.key_locks import KeyLocks
-from dictionaries.cache.cold.redis_space import RedisSpace
+from dovetail.dictionaries.cache.cold.cold_entries import ColdEntries
+from dovetail.dictionaries.cache.cold.cold_invalidations import ColdInvalidations
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.cold.feed_positions import FeedPositions
+from dovetail.dictionaries.cache.cold.key_locks import KeyLocks
+from dovetail.dictionaries.cache.cold.redis_space import RedisSpace
 
 
 class ColdTier:

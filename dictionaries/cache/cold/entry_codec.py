@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from changelog.lookup import Row, Rows
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cold.json_values import TAG, are_finite, is_plain, tagged, untagged
+from dovetail.changelog.lookup import Row, Rows
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cold.json_values import TAG, are_finite, is_plain, tagged, untagged
 
 _BREAK = orjson.Fragment(b"\n")
 

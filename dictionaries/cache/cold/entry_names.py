@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from changelog.lookup import Key
-from dictionaries.cache.key_text import part_text
-from dictionaries.definition.definition import Definition
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.key_text import part_text
+from dovetail.dictionaries.definition.definition import Definition
 
 
 def entry_names(head: str, keys: Sequence[Key]) -> list[str]:

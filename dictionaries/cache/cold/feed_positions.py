@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from changelog.lookup import Key
-from dictionaries.cache.cold.cold_entries import EncodedEntry
-from dictionaries.cache.cold.cold_invalidations import ColdInvalidations
-from dictionaries.cache.cold.invalidation_messages import encode_message
-from dictionaries.cache.cold.redis_scripts import BEGIN_FEED, FEED
-from dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace
-from dictionaries.cache.invalidation import Invalidation
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cold.cold_entries import EncodedEntry
+from dovetail.dictionaries.cache.cold.cold_invalidations import ColdInvalidations
+from dovetail.dictionaries.cache.cold.invalidation_messages import encode_message
+from dovetail.dictionaries.cache.cold.redis_scripts import BEGIN_FEED, FEED
+from dovetail.dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace
+from dovetail.dictionaries.cache.invalidation import Invalidation
 
 LOST = -2
 FEED_KEYS = KEYS_PER_SCRIPT

@@ -8,9 +8,9 @@ from threading import Event
 import redis
 import structlog
 
-from dictionaries.cache.cold.invalidation_messages import InvalidationMessage, decode_message
-from dictionaries.cache.cold.redis_client import RedisFault, fault_of
-from dictionaries.supervised_thread import SupervisedThread
+from dovetail.dictionaries.cache.cold.invalidation_messages import InvalidationMessage, decode_message
+from dovetail.dictionaries.cache.cold.redis_client import RedisFault, fault_of
+from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 _WAIT_S = 0.2
 _SILENT_WAITS = 15

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from dictionaries.cache.cold.json_values import tagged, untagged
-from dictionaries.cache.invalidation import Invalidation
+from dovetail.dictionaries.cache.cold.json_values import tagged, untagged
+from dovetail.dictionaries.cache.invalidation import Invalidation
 
 
 @dataclass(frozen=True)

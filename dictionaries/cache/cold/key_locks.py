@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Key
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cold.cold_entries import EncodedEntry
-from dictionaries.cache.cold.cold_invalidations import ColdInvalidations
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.redis_scripts import CLAIM, EXTEND, STORE
-from dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace, count_of_parts
-from dictionaries.supervised_thread import SupervisedThread
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cold.cold_entries import EncodedEntry
+from dovetail.dictionaries.cache.cold.cold_invalidations import ColdInvalidations
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.cold.redis_scripts import CLAIM, EXTEND, STORE
+from dovetail.dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace, count_of_parts
+from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 LOCK_MS = 3_000
 """A worker that dies while it asks holds the others up for so long."""

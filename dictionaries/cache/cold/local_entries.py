@@ -9,12 +9,12 @@ from threading import Lock
 
 import structlog
 
-from changelog.lookup import Key
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cold.cold_entries import EncodedEntry
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.entry_names import entry_names, text_in_name
-from dictionaries.cache.invalidation import Invalidation
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cold.cold_entries import EncodedEntry
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.cold.entry_names import entry_names, text_in_name
+from dovetail.dictionaries.cache.invalidation import Invalidation
 
 _NAMES_PER_QUERY = 500
 _SWEPT_EVERY_MS = 60_000

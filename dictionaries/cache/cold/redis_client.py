@@ -12,9 +12,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from changelog.errors import ServiceUnavailable, StackError, UnknownName
-from changelog.suggest import suggestion
-from dictionaries.definition.tls import causes, client_context
+from dovetail.changelog.errors import ServiceUnavailable, StackError, UnknownName
+from dovetail.changelog.suggest import suggestion
+from dovetail.dictionaries.definition.tls import causes, client_context
 
 _CONNECTIONS = 32
 _READ_BYTES = 1 << 20

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import redis
 
-from dictionaries.wall_clock import wall_clock_ms
+from dovetail.dictionaries.wall_clock import wall_clock_ms
 
 _MEASURED_EVERY_MS = 10_000
 

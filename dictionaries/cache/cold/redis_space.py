@@ -22,16 +22,16 @@ from typing import Any, TypeVar
 
 import redis
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Key
-from dictionaries.cache.breaker import Breaker
-from dictionaries.cache.cache_settings import CacheSettings
-from dictionaries.cache.cold.entry_names import entry_names, fingerprint
-from dictionaries.cache.cold.redis_client import fault_of, open_redis
-from dictionaries.cache.cold.redis_clock import RedisClock
-from dictionaries.cache.layout_statistics import Statistics
-from dictionaries.definition.definition import Definition
-from dictionaries.wall_clock import wall_clock_ms
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.breaker import Breaker
+from dovetail.dictionaries.cache.cache_settings import CacheSettings
+from dovetail.dictionaries.cache.cold.entry_names import entry_names, fingerprint
+from dovetail.dictionaries.cache.cold.redis_client import fault_of, open_redis
+from dovetail.dictionaries.cache.cold.redis_clock import RedisClock
+from dovetail.dictionaries.cache.layout_statistics import Statistics
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.wall_clock import wall_clock_ms
 
 T = TypeVar("T")
 KEYS_PER_SCRIPT = 1000

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Key
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cold.cold_entries import EncodedEntry
-from dictionaries.cache.cold.cold_tier import ColdTier
-from dictionaries.cache.cold.key_locks import Claim, Lease
-from dictionaries.cache.cold.local_entries import LocalEntries
-from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
-from dictionaries.cache.hot.guarded_hot import GuardedHot
-from dictionaries.cache.layout_statistics import Statistics
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cold.cold_entries import EncodedEntry
+from dovetail.dictionaries.cache.cold.cold_tier import ColdTier
+from dovetail.dictionaries.cache.cold.key_locks import Claim, Lease
+from dovetail.dictionaries.cache.cold.local_entries import LocalEntries
+from dovetail.dictionaries.cache.flights.flight import Flight, Layer, Unanswered
+from dovetail.dictionaries.cache.hot.guarded_hot import GuardedHot
+from dovetail.dictionaries.cache.layout_statistics import Statistics
 
 T = TypeVar("T")
 

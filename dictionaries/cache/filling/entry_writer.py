@@ -6,12 +6,12 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from changelog.lookup import Key, Rows
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cache_settings import CacheSettings
-from dictionaries.cache.cold.cold_entries import EncodedEntry
-from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.layout_statistics import Statistics
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cache_settings import CacheSettings
+from dovetail.dictionaries.cache.cold.cold_entries import EncodedEntry
+from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
+from dovetail.dictionaries.cache.layout_statistics import Statistics
 
 
 @dataclass

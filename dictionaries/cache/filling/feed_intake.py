@@ -15,16 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Key
-from dictionaries.cache.cold.cold_entries import EncodedEntry
-from dictionaries.cache.cold.cold_tier import ColdTier
-from dictionaries.cache.cold.feed_positions import FEED_KEYS, LOST, FeedPiece
-from dictionaries.cache.filling.entry_writer import EntryWriter
-from dictionaries.cache.hot.guarded_hot import GuardedHot
-from dictionaries.cache.invalidation import Invalidation
-from dictionaries.cache.layout_statistics import Statistics
-from dictionaries.feed.source_changes import SourceChanges
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cold.cold_entries import EncodedEntry
+from dovetail.dictionaries.cache.cold.cold_tier import ColdTier
+from dovetail.dictionaries.cache.cold.feed_positions import FEED_KEYS, LOST, FeedPiece
+from dovetail.dictionaries.cache.filling.entry_writer import EntryWriter
+from dovetail.dictionaries.cache.hot.guarded_hot import GuardedHot
+from dovetail.dictionaries.cache.invalidation import Invalidation
+from dovetail.dictionaries.cache.layout_statistics import Statistics
+from dovetail.dictionaries.feed.source_changes import SourceChanges
 
 
 class FeedIntake:

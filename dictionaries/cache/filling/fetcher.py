@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
-from changelog.errors import DovetailError, RecordRejected
-from changelog.lookup import Key, Rows
-from dictionaries.cache.breaker import Breaker
-from dictionaries.cache.cache_settings import CacheSettings
-from dictionaries.cache.flights.flight import Flight, Unanswered, all_unanswered
-from dictionaries.cache.layout_statistics import Statistics
-from dictionaries.contracts import KEYS_PER_STATEMENT, Source
-from dictionaries.definition.definition import Definition
+from dovetail.changelog.errors import DovetailError, RecordRejected
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.dictionaries.cache.breaker import Breaker
+from dovetail.dictionaries.cache.cache_settings import CacheSettings
+from dovetail.dictionaries.cache.flights.flight import Flight, Unanswered, all_unanswered
+from dovetail.dictionaries.cache.layout_statistics import Statistics
+from dovetail.dictionaries.contracts import KEYS_PER_STATEMENT, Source
+from dovetail.dictionaries.definition.definition import Definition
 
 _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 1.0

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from changelog.lookup import Key, Rows
-from dictionaries.cache.cache_settings import CacheSettings
-from dictionaries.cache.cold.key_locks import Claim
-from dictionaries.cache.filling.cold_layers import TolerantColdTier
-from dictionaries.cache.filling.entry_writer import EntryWriter
-from dictionaries.cache.filling.fetcher import SourceLayer
-from dictionaries.cache.flights.flight import Flight, Unanswered, all_unanswered
-from dictionaries.cache.hot.guarded_hot import GuardedHot
-from dictionaries.cache.layout_statistics import Statistics
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.dictionaries.cache.cache_settings import CacheSettings
+from dovetail.dictionaries.cache.cold.key_locks import Claim
+from dovetail.dictionaries.cache.filling.cold_layers import TolerantColdTier
+from dovetail.dictionaries.cache.filling.entry_writer import EntryWriter
+from dovetail.dictionaries.cache.filling.fetcher import SourceLayer
+from dovetail.dictionaries.cache.flights.flight import Flight, Unanswered, all_unanswered
+from dovetail.dictionaries.cache.hot.guarded_hot import GuardedHot
+from dovetail.dictionaries.cache.layout_statistics import Statistics
 
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.02

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changelog.errors import RecordRejected
-from changelog.lookup import Key, LookupRejected, Rows
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cache_settings import CacheSettings, OnError
-from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
-from dictionaries.cache.layout_statistics import Statistics
+from dovetail.changelog.errors import RecordRejected
+from dovetail.changelog.lookup import Key, LookupRejected, Rows
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cache_settings import CacheSettings, OnError
+from dovetail.dictionaries.cache.flights.flight import Flight, Layer, Unanswered
+from dovetail.dictionaries.cache.layout_statistics import Statistics
 
 
 class OnErrorLayer:

@@ -8,12 +8,12 @@ from threading import Condition
 
 import structlog
 
-from changelog.errors import DovetailError
-from changelog.lookup import Key
-from dictionaries.cache.cache_settings import DEFAULT_WAITING
-from dictionaries.cache.flights.flight import Layer
-from dictionaries.cache.flights.flights import Flights
-from dictionaries.supervised_thread import SupervisedThread
+from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cache_settings import DEFAULT_WAITING
+from dovetail.dictionaries.cache.flights.flight import Layer
+from dovetail.dictionaries.cache.flights.flights import Flights
+from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 _log = structlog.get_logger(__name__)
 

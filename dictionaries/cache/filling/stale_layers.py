@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from changelog.lookup import Key
-from dictionaries.cache.cache_settings import CacheSettings
-from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
-from dictionaries.cache.hot.hot_tier import HotTier
-from dictionaries.cache.layout_statistics import Statistics
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cache_settings import CacheSettings
+from dovetail.dictionaries.cache.flights.flight import Flight, Layer, Unanswered
+from dovetail.dictionaries.cache.hot.hot_tier import HotTier
+from dovetail.dictionaries.cache.layout_statistics import Statistics
 
 
 class KeptLayer:

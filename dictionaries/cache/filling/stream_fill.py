@@ -15,11 +15,11 @@ from functools import partial
 
 import structlog
 
-from changelog.lookup import Key, Row, Rows
-from dictionaries.cache.filling.fetcher import Fetcher
-from dictionaries.cache.flights.flight import Flight, Unanswered, all_unanswered
-from dictionaries.definition.definition import Definition
-from dictionaries.resources import WritableRows
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.dictionaries.cache.filling.fetcher import Fetcher
+from dovetail.dictionaries.cache.flights.flight import Flight, Unanswered, all_unanswered
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.resources import WritableRows
 
 _ROUNDS = 20
 

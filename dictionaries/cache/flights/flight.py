@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from threading import Condition
 from typing import Protocol
 
-from changelog.errors import DovetailError
-from changelog.lookup import Key, Rows
-from dictionaries.cache.cache_entry import CacheEntry
+from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
 
 
 class Flight:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changelog.lookup import Key, Rows
-from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
-from dictionaries.cache.flights.flights import Flights
-from dictionaries.cache.layout_statistics import Statistics
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.dictionaries.cache.flights.flight import Flight, Layer, Unanswered
+from dovetail.dictionaries.cache.flights.flights import Flights
+from dovetail.dictionaries.cache.layout_statistics import Statistics
 
 
 class FlightLayer:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 
-from changelog.lookup import Key
-from dictionaries.cache.flights.flight import Flight
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.flights.flight import Flight
 
 
 class Flights:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Mapping
 from threading import Lock
 
-from changelog.lookup import Key
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.cold.cold_entries import EncodedEntry
-from dictionaries.cache.cold.local_entries import LocalEntries
-from dictionaries.cache.flights.flight import Flight
-from dictionaries.cache.flights.flights import Flights
-from dictionaries.cache.hot.hot_tier import HotTier
-from dictionaries.cache.invalidation import Invalidation
+from dovetail.changelog.lookup import Key
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.cold.cold_entries import EncodedEntry
+from dovetail.dictionaries.cache.cold.local_entries import LocalEntries
+from dovetail.dictionaries.cache.flights.flight import Flight
+from dovetail.dictionaries.cache.flights.flights import Flights
+from dovetail.dictionaries.cache.hot.hot_tier import HotTier
+from dovetail.dictionaries.cache.invalidation import Invalidation
 
 UNHEARD_MS = 1_000
 """How long the hot tier holds an entry while no invalidation can be heard: what is served is then no staler than it

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from changelog.lookup import Key, Rows
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
-from dictionaries.cache.flights.flight_layers import FlightLayer
-from dictionaries.cache.hot.guarded_hot import GuardedHot
-from dictionaries.cache.hot.hot_tier import HotTier
-from dictionaries.cache.layout_statistics import Statistics
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.flights.flight import Flight, Layer, Unanswered
+from dovetail.dictionaries.cache.flights.flight_layers import FlightLayer
+from dovetail.dictionaries.cache.hot.guarded_hot import GuardedHot
+from dovetail.dictionaries.cache.hot.hot_tier import HotTier
+from dovetail.dictionaries.cache.layout_statistics import Statistics
 
 
 class HotLayer:

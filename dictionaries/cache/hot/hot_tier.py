@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from threading import Lock
 
-from changelog.lookup import Key, Rows
-from dictionaries.cache.cache_entry import CacheEntry
-from dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
-from dictionaries.cache.hot.timers import Timers
-from dictionaries.cache.key_text import key_text
+from dovetail.changelog.lookup import Key, Rows
+from dovetail.dictionaries.cache.cache_entry import CacheEntry
+from dovetail.dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
+from dovetail.dictionaries.cache.hot.timers import Timers
+from dovetail.dictionaries.cache.key_text import key_text
 
 ENTRY_BYTES = 600
 """What an entry is taken to cost besides ``CacheEntry.size``: dict slots, tuples, headers of objects. Three columns,

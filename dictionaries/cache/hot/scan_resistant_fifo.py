@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from changelog.lookup import Key
+from dovetail.changelog.lookup import Key
 
 _SMALL_SHARE = 10
 Queue = dict[Key, None]

@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 
-from changelog.lookup import Key
+from dovetail.changelog.lookup import Key
 
 
 class Timers:

@@ -33,16 +33,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes, products
-from changelog.errors import InternalError
-from changelog.rows import equal_rows
-from joins.dataflow.ports import Port
-from joins.dataflow.specification import OperatorSpec
-from joins.inputs.intake import Intake
-from joins.operators.delta_joins.on_path import PATH
-from joins.operators.multiway import ResidualCondition
-from joins.state.arrangement import Matches
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, Changes, products
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.rows import equal_rows
+from dovetail.joins.dataflow.ports import Port
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.operators.delta_joins.on_path import PATH
+from dovetail.joins.operators.multiway import ResidualCondition
+from dovetail.joins.state.arrangement import Matches
+from dovetail.joins.state.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA
+from dovetail.changelog.changes import DELTA
 
 PATH = "__path"
 """The column that has the number of the path of a row."""

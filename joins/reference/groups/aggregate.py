@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from joins.aggregates.aggregation import Fold
-from joins.reference.rows import Record, Row, difference, part
-from joins.reference.side import ReferenceSide
+from dovetail.joins.aggregates.aggregation import Fold
+from dovetail.joins.reference.rows import Record, Row, difference, part
+from dovetail.joins.reference.side import ReferenceSide
 
 
 @dataclass

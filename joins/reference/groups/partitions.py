@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cmp_to_key
 from typing import Any
 
-from joins.partitions.ordering import Rank
-from joins.reference.rows import Record, Row, difference, part
-from joins.reference.side import ReferenceSide
+from dovetail.joins.partitions.ordering import Rank
+from dovetail.joins.reference.rows import Record, Row, difference, part
+from dovetail.joins.reference.side import ReferenceSide
 
 Term = tuple[int, bool, bool]
 """Of ORDER BY: the position of a column, whether it descends, whether NULL comes first."""

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from joins.reference.rows import Record, Row, difference, part
-from joins.reference.side import ReferenceSide
+from dovetail.joins.reference.rows import Record, Row, difference, part
+from dovetail.joins.reference.side import ReferenceSide
 
 
 @dataclass

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from broker.reader import TopicReader
-from changelog.encode import records_of
-from changelog.schema import WIRE_DELTA
-from services.cli.demo.events import DemoStep, steps
-from services.cli.show import Screen
-from services.session import Rows, Session
-from services.session.input_progress import CatchUp, InputProgress, reading
-from services.session.select import TopicRows
-from sql.planner import Plan, plan_query, stream_of
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.broker.reader import TopicReader
+from dovetail.changelog.encode import records_of
+from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.services.cli.demo.events import DemoStep, steps
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.input_progress import CatchUp, InputProgress, reading
+from dovetail.services.session.select import TopicRows
+from dovetail.sql.planner import Plan, plan_query, stream_of
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 
 STREAMS = (
     "CREATE STREAM impressions (id int64, campaign string, price float64, shown_at datetime64(3))",

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from runtime.settings import Settings
-from services.cli.demo import clickthrough, lookup, worked_example
-from services.cli.show import Screen
-from services.jars import ensure_jars
-from services.session import Session
-from services.stack import Stack
-from services.stack.temporary import temporary_settings
+from dovetail.runtime.settings import Settings
+from dovetail.services.cli.demo import clickthrough, lookup, worked_example
+from dovetail.services.cli.show import Screen
+from dovetail.services.jars import ensure_jars
+from dovetail.services.session import Session
+from dovetail.services.stack import Stack
+from dovetail.services.stack.temporary import temporary_settings
 
 _COMPONENTS = ("kafka", "redis", "spark", "worker")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
+from dovetail.changelog.changes import Changes
 
 CAMPAIGNS = ("autumn", "winter", "spring", "summer", "loyalty", "launch", "outlet", "travel")
 _SEED = 20_260_131

@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.encode import records_of
-from services.cli.demo.clickthrough import answered
-from services.cli.dictionaries.dictionary_commands import upright
-from services.cli.show import Screen
-from services.session import Rows, Session
-from services.session.dictionaries.system_dictionaries import statistics
-from services.session.input_progress import reading
-from sql.planner import Plan, plan_query, stream_of
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.encode import records_of
+from dovetail.services.cli.demo.clickthrough import answered
+from dovetail.services.cli.dictionaries.dictionary_commands import upright
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.dictionaries.system_dictionaries import statistics
+from dovetail.services.session.input_progress import reading
+from dovetail.sql.planner import Plan, plan_query, stream_of
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 
 ORDERS = 40_000
 _PRODUCTS = 2_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from services.cli.show import ChangelogLines, Screen
-from services.session import Changelog, Live, Rows, Session
-from sql.syntax.parse import parse_one
+from dovetail.services.cli.show import ChangelogLines, Screen
+from dovetail.services.session import Changelog, Live, Rows, Session
+from dovetail.sql.syntax.parse import parse_one
 
 STREAMS = (
     "CREATE MUTABLE STREAM left_mu (i int, k string, k1 string) PRIMARY KEY (k, k1)",

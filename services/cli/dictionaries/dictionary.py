@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from services.cli.row_format import Format
-from services.cli.shell import names
+from dovetail.services.cli.row_format import Format
+from dovetail.services.cli.shell import names
 
 app = typer.Typer(
     help="Dictionaries: tables elsewhere, looked up by key.",
@@ -25,7 +25,7 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="How rows are wri
 @app.command("list", epilog="Example: `dovetail dictionary list`")
 def list_dictionaries(output: Output = Format.TABLE) -> None:
     """List the dictionaries."""
-    from services.cli.dictionaries import dictionary_commands
+    from dovetail.services.cli.dictionaries import dictionary_commands
 
     dictionary_commands.list_dictionaries(output)
 
@@ -33,7 +33,7 @@ def list_dictionaries(output: Output = Format.TABLE) -> None:
 @app.command(epilog="Example: `dovetail dictionary show products`")
 def show(name: Name, output: Output = Format.TABLE) -> None:
     """Show the definition, without passwords, and the columns; ask the source whether it answers."""
-    from services.cli.dictionaries import dictionary_commands
+    from dovetail.services.cli.dictionaries import dictionary_commands
 
     dictionary_commands.show(name, output)
 
@@ -46,7 +46,7 @@ def stats(
     output: Output = Format.TABLE,
 ) -> None:
     """Show the figures of all workers together: hits of each tier, load times, errors."""
-    from services.cli.dictionaries import dictionary_commands
+    from dovetail.services.cli.dictionaries import dictionary_commands
 
     dictionary_commands.stats(name, output)
 
@@ -66,7 +66,7 @@ def refresh_rows(
     everything: Annotated[bool, typer.Option("--all", help="All keys; the same as no option.")] = False,
 ) -> None:
     """Let every worker ask the source again. Exit code 1 if a worker does not answer; it is safe to repeat."""
-    from services.cli.dictionaries import dictionary_commands
+    from dovetail.services.cli.dictionaries import dictionary_commands
 
     dictionary_commands.refresh_rows(name, key or (), prefix, everything=everything)
 
@@ -78,6 +78,6 @@ def drop(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether these views may go.")] = False,
 ) -> None:
     """Drop a dictionary. Its source is not touched."""
-    from services.cli.dictionaries import dictionary_commands
+    from dovetail.services.cli.dictionaries import dictionary_commands
 
     dictionary_commands.drop(name, cascade=cascade, yes=yes)

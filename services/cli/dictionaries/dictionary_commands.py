@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from changelog.errors import SqlError
-from enrichment.dictionary_definitions import definition_of
-from services.cli.cells import texts
-from services.cli.row_format import Format
-from services.cli.run import show_result
-from services.cli.session_commands import opened
-from services.cli.show import Screen
-from services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh, workers_text
-from services.session.dictionaries.sources import check_source
-from services.session.dictionaries.system_dictionaries import statistics
-from sql.syntax.statements import Describe, Drop, Show, ShowCreate
+from dovetail.changelog.errors import SqlError
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.services.cli.cells import texts
+from dovetail.services.cli.row_format import Format
+from dovetail.services.cli.run import show_result
+from dovetail.services.cli.session_commands import opened
+from dovetail.services.cli.show import Screen
+from dovetail.services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh, workers_text
+from dovetail.services.session.dictionaries.sources import check_source
+from dovetail.services.session.dictionaries.system_dictionaries import statistics
+from dovetail.sql.syntax.statements import Describe, Drop, Show, ShowCreate
 
 
 def list_dictionaries(output: Format) -> None:

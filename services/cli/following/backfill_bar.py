@@ -8,13 +8,13 @@ from collections.abc import Callable
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from changelog.errors import DovetailError
-from services.cli.failures import show_error
-from services.cli.show import Screen
-from services.session import Session
-from services.session.live.backfill import Backfill
-from services.session.live.backlog import Backlog, duration_text
-from sql.planner import plan_query
+from dovetail.changelog.errors import DovetailError
+from dovetail.services.cli.failures import show_error
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Session
+from dovetail.services.session.live.backfill import Backfill
+from dovetail.services.session.live.backlog import Backlog, duration_text
+from dovetail.sql.planner import plan_query
 
 _LOOK_S = 0.25
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from changelog.schema import ARRIVAL, WIRE_DELTA, Kind, StreamSchema
-from changelog.topic_content import content
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.schema import ARRIVAL, WIRE_DELTA, Kind, StreamSchema
+from dovetail.changelog.topic_content import content
 
 
 class CurrentRows:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from services.cli.following.rows_on_screen import RowsOnScreen
-from services.cli.row_format import Mode
-from services.cli.show import ChangelogLines, Screen
-from services.session import Changelog
+from dovetail.services.cli.following.rows_on_screen import RowsOnScreen
+from dovetail.services.cli.row_format import Mode
+from dovetail.services.cli.show import ChangelogLines, Screen
+from dovetail.services.session import Changelog
 
 
 @contextmanager

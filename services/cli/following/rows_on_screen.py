@@ -15,10 +15,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from changelog.schema import StreamSchema
-from services.cli.cells import NULL, texts, to_the_right
-from services.cli.following.current_rows import CurrentRows
-from services.cli.show import Screen, cut, rows_text
+from dovetail.changelog.schema import StreamSchema
+from dovetail.services.cli.cells import NULL, texts, to_the_right
+from dovetail.services.cli.following.current_rows import CurrentRows
+from dovetail.services.cli.show import Screen, cut, rows_text
 
 _DRAWN_EVERY_S = 0.25
 _RATE_OVER_S = 10.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runtime.logs.process_log import configure_logs
-from runtime.settings import Settings
-from services.serve.process import serve
+from dovetail.runtime.logs.process_log import configure_logs
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.process import serve
 
 
 def run_server(settings: Settings) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from services.cli.row_format import Format
-from services.serve.access.role import Role
+from dovetail.services.cli.row_format import Format
+from dovetail.services.serve.access.role import Role
 
 app = typer.Typer(
     help="Users of the HTTP server, and their tokens.",
@@ -27,7 +27,7 @@ def add(
     role: Annotated[Role, typer.Option(help="What the user may do: look; change rows too; change everything.")],
 ) -> None:
     """Add a user and print their token, once. From the first user on, the server asks everybody for a token."""
-    from services.cli.server import user_commands
+    from dovetail.services.cli.server import user_commands
 
     user_commands.add(name, role)
 
@@ -37,7 +37,7 @@ def list_users(
     output: Annotated[Format, typer.Option("--output", "-o", help="How rows are written.")] = Format.TABLE,
 ) -> None:
     """List the users, without their tokens."""
-    from services.cli.server import user_commands
+    from dovetail.services.cli.server import user_commands
 
     user_commands.list_users(output)
 
@@ -45,6 +45,6 @@ def list_users(
 @app.command(epilog="Example: `dovetail user revoke ann`")
 def revoke(name: Name) -> None:
     """Take the token of a user back, at once: also what it follows at the moment ends."""
-    from services.cli.server import user_commands
+    from dovetail.services.cli.server import user_commands
 
     user_commands.revoke(name)

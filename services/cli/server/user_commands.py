@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from runtime.clock import now_ms
-from services.cli.failures import told
-from services.cli.row_format import Format
-from services.cli.show import Screen
-from services.known_stacks import found_settings
-from services.serve.access.role import Role
-from services.serve.access.users import UserFile
+from dovetail.runtime.clock import now_ms
+from dovetail.services.cli.failures import told
+from dovetail.services.cli.row_format import Format
+from dovetail.services.cli.show import Screen
+from dovetail.services.known_stacks import found_settings
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.users import UserFile
 
 _USERS = pa.schema([("user", pa.string()), ("role", pa.string()), ("since", pa.timestamp("ms", tz="UTC"))])
 

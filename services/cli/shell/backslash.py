@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from changelog.errors import SqlError
-from changelog.suggest import choice
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.suggest import choice
 
 STATEMENTS: Mapping[str, Sequence[str]] = {
     "\\d": ("SHOW STREAMS", "SHOW VIEWS", "SHOW DICTIONARIES"),

@@ -38,8 +38,8 @@ def _names(condition: str, incomplete: str) -> list[str]:
     from pathlib import Path
     from urllib.parse import quote
 
-    from changelog.errors import StackError
-    from runtime.settings import read_settings
+    from dovetail.changelog.errors import StackError
+    from dovetail.runtime.settings import read_settings
 
     try:
         url = read_settings().catalog_address

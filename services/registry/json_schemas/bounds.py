@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from services.registry.json_schemas.parts import Plain
+from dovetail.services.registry.json_schemas.parts import Plain
 
 _LEAST = {"string": ("minLength",), "array": ("minItems",), "object": ("minProperties",)}
 _MOST = {"string": ("maxLength",), "array": ("maxItems",), "object": ("maxProperties",)}

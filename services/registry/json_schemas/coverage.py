@@ -18,10 +18,20 @@ from typing import Any, assert_never
 
 import orjson
 
-from broker.registry.registered import SchemaNonsense, WholeSchema
-from services.registry.json_schemas.bounds import unbounded
-from services.registry.json_schemas.parts import Alternatives, Denied, Listed, Never, Node, Part, Plain, parts, types
-from services.registry.json_schemas.patterns import are_valid, is_found
+from dovetail.broker.registry.registered import SchemaNonsense, WholeSchema
+from dovetail.services.registry.json_schemas.bounds import unbounded
+from dovetail.services.registry.json_schemas.parts import (
+    Alternatives,
+    Denied,
+    Listed,
+    Never,
+    Node,
+    Part,
+    Plain,
+    parts,
+    types,
+)
+from dovetail.services.registry.json_schemas.patterns import are_valid, is_found
 
 _SHOWN = 60
 _MOST_COMPARED = 20_000

@@ -10,8 +10,8 @@ import referencing
 import referencing.exceptions
 import referencing.jsonschema
 
-from broker.registry.avro_text import tree
-from broker.registry.registered import SchemaNonsense, WholeSchema
+from dovetail.broker.registry.avro_text import tree
+from dovetail.broker.registry.registered import SchemaNonsense, WholeSchema
 
 _ROOT = "dovetail:root"
 WORDS = {

@@ -18,7 +18,7 @@ from jsonschema import FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend, validator_for
 
-from broker.registry.registered import SchemaNonsense
+from dovetail.broker.registry.registered import SchemaNonsense
 
 _SHOWN = 60
 _LONGEST = 2_000

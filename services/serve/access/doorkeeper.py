@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from http import HTTPStatus
 
-from services.serve.access.role import Role
-from services.serve.access.users import User, UserFile, owner_of
-from services.serve.refusals import RequestRefused
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.users import User, UserFile, owner_of
+from dovetail.services.serve.refusals import RequestRefused
 
 _LOG = logging.getLogger("dovetail.serve")
 EVERYBODY = User("everybody", Role.ADMIN)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 
-from runtime.clock import now_ms
-from runtime.settings import Settings
-from services.serve.access.role import Role
-from services.serve.access.users import UserFile
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.users import UserFile
 
 _LOG = logging.getLogger("dovetail.serve")
 

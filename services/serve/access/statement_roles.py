@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from services.serve.access.role import Role
-from sql.syntax.statements import (
+from dovetail.services.serve.access.role import Role
+from dovetail.sql.syntax.statements import (
     AlterStream,
     AlterView,
     BackupView,

@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from changelog.errors import StackError
-from changelog.suggest import suggestion
-from runtime.settings import Settings
-from services.serve.access.role import Role
-from services.stack.files import locked
+from dovetail.changelog.errors import StackError
+from dovetail.changelog.suggest import suggestion
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.access.role import Role
+from dovetail.services.stack.files import locked
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PREFIX = "dovetail_"

@@ -1,6 +1,6 @@
 """What is asked over HTTP, and answered."""
 
-from services.serve.routes import changes, described, dictionaries, graph, health, history, listings, page, sql
+from dovetail.services.serve.routes import changes, described, dictionaries, graph, health, history, listings, page, sql
 
 ENDPOINTS = described.with_description(
     (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.serve.endpoints import Endpoint, Parameter
-from services.serve.refusals import RequestRefused
-from services.serve.service import service_of, user_of
-from services.serve.statements.accepted import accepted
-from services.serve.statements.bodies import expect_plain
-from services.serve.streamed import Streamed
-from services.serve.tails.events import EVENT_STREAM
-from services.serve.tails.places import EventPlace, Offsets
+from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.refusals import RequestRefused
+from dovetail.services.serve.service import service_of, user_of
+from dovetail.services.serve.statements.accepted import accepted
+from dovetail.services.serve.statements.bodies import expect_plain
+from dovetail.services.serve.streamed import Streamed
+from dovetail.services.serve.tails.events import EVENT_STREAM
+from dovetail.services.serve.tails.places import EventPlace, Offsets
 
 _FROM = ("now", "beginning")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.serve.endpoints import Endpoint
-from services.serve.openapi import description
-from services.serve.refusals import answered
+from dovetail.services.serve.endpoints import Endpoint
+from dovetail.services.serve.openapi import description
+from dovetail.services.serve.refusals import answered
 
 
 def with_description(endpoints: Sequence[Endpoint]) -> tuple[Endpoint, ...]:

@@ -7,14 +7,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from enrichment.dictionary_definitions import definition_of
-from services.serve.access.role import Role
-from services.serve.endpoints import Endpoint, Parameter
-from services.serve.refusals import JSON, RequestRefused, answered
-from services.serve.service import service_of, user_of
-from services.serve.statements.bodies import body_of, media_type_of, members_of
-from services.session import Session
-from services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.refusals import JSON, RequestRefused, answered
+from dovetail.services.serve.service import service_of, user_of
+from dovetail.services.serve.statements.bodies import body_of, media_type_of, members_of
+from dovetail.services.session import Session
+from dovetail.services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
 
 _MEMBERS = ("keys",)
 

@@ -7,19 +7,19 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from runtime.clock import now_ms
-from services.liveness import standings
-from services.serve.endpoints import Endpoint, Parameter
-from services.serve.fragments_graph import fragments_of
-from services.serve.refusals import JSON, RequestRefused, answered
-from services.serve.service import service_of, user_of
-from services.serve.statements.script import TEXTS, script_of
-from services.session import Session
-from services.session.across_views.elsewhere import explained_elsewhere
-from services.session.queries import as_created
-from sql.plan.explain import line
-from sql.plan.nodes import Node, Output
-from sql.syntax.statements import CreateView, Explain, Select
+from dovetail.runtime.clock import now_ms
+from dovetail.services.liveness import standings
+from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.fragments_graph import fragments_of
+from dovetail.services.serve.refusals import JSON, RequestRefused, answered
+from dovetail.services.serve.service import service_of, user_of
+from dovetail.services.serve.statements.script import TEXTS, script_of
+from dovetail.services.session import Session
+from dovetail.services.session.across_views.elsewhere import explained_elsewhere
+from dovetail.services.session.queries import as_created
+from dovetail.sql.plan.explain import line
+from dovetail.sql.plan.nodes import Node, Output
+from dovetail.sql.syntax.statements import CreateView, Explain, Select
 
 _DETAILS = ("relations", "fragments")
 

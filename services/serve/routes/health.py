@@ -8,9 +8,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.serve.endpoints import Endpoint
-from services.serve.refusals import answered
-from services.serve.service import service_of
+from dovetail.services.serve.endpoints import Endpoint
+from dovetail.services.serve.refusals import answered
+from dovetail.services.serve.service import service_of
 
 
 async def health(_request: Request) -> Response:

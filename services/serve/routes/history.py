@@ -7,9 +7,9 @@ from http import HTTPStatus
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.serve.endpoints import Endpoint, Parameter
-from services.serve.refusals import RequestRefused, answered
-from services.serve.service import service_of, user_of
+from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.refusals import RequestRefused, answered
+from dovetail.services.serve.service import service_of, user_of
 
 
 async def history(request: Request) -> Response:

@@ -10,16 +10,16 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from changelog.formats import json_text
-from services.serve.endpoints import Endpoint, Parameter
-from services.serve.refusals import answered
-from services.serve.service import service_of, user_of
-from services.serve.statements.bodies import expect_plain
-from services.serve.statements.json_lines import columns_of
-from services.session import Rows, Session, Text
-from sql.catalog import Relation
-from sql.planner import plan_query
-from sql.syntax.statements import (
+from dovetail.changelog.formats import json_text
+from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.refusals import answered
+from dovetail.services.serve.service import service_of, user_of
+from dovetail.services.serve.statements.bodies import expect_plain
+from dovetail.services.serve.statements.json_lines import columns_of
+from dovetail.services.session import Rows, Session, Text
+from dovetail.sql.catalog import Relation
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.statements import (
     CreateFunction,
     CreateIndex,
     CreateView,

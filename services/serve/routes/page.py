@@ -8,10 +8,10 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.serve.endpoints import Endpoint, Parameter
-from services.serve.gate import PAGE
-from services.serve.refusals import RequestRefused
-from sql.syntax.redact import quoted
+from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.gate import PAGE
+from dovetail.services.serve.refusals import RequestRefused
+from dovetail.sql.syntax.redact import quoted
 
 FOLDER = Path(__file__).parent.parent / "page"
 _ALLOWED = {

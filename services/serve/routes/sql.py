@@ -9,17 +9,17 @@ from threading import Event
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.serve.endpoints import Endpoint
-from services.serve.refusals import JSON
-from services.serve.service import place_of, service_of, user_of
-from services.serve.statements.accepted import accepted
-from services.serve.statements.arguments import TYPED
-from services.serve.statements.arrow_stream import ARROW, arrow_stream, expect_rows
-from services.serve.statements.desk import Seat
-from services.serve.statements.json_lines import NDJSON, json_lines
-from services.serve.statements.results import Piece, pieces
-from services.serve.statements.script import script_of
-from services.serve.streamed import Streamed
+from dovetail.services.serve.endpoints import Endpoint
+from dovetail.services.serve.refusals import JSON
+from dovetail.services.serve.service import place_of, service_of, user_of
+from dovetail.services.serve.statements.accepted import accepted
+from dovetail.services.serve.statements.arguments import TYPED
+from dovetail.services.serve.statements.arrow_stream import ARROW, arrow_stream, expect_rows
+from dovetail.services.serve.statements.desk import Seat
+from dovetail.services.serve.statements.json_lines import NDJSON, json_lines
+from dovetail.services.serve.statements.results import Piece, pieces
+from dovetail.services.serve.statements.script import script_of
+from dovetail.services.serve.streamed import Streamed
 
 _ARGUMENT = {
     "oneOf": [

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from services.serve.refusals import RequestRefused
+from dovetail.services.serve.refusals import RequestRefused
 
 
 def accepted(request: Request, forms: Sequence[str]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
-from services.serve.refusals import RequestRefused
-from sql.syntax.parameters.bound_literals import Arguments
+from dovetail.services.serve.refusals import RequestRefused
+from dovetail.sql.syntax.parameters.bound_literals import Arguments
 
 TYPED: Mapping[str, tuple[Callable[[str], object], str]] = {
     "decimal": (Decimal, '{"decimal": "12.50"}'),

@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 
 import pyarrow as pa
 
-from changelog.errors import DovetailError
-from services.serve.refusals import RequestRefused
-from services.serve.statements.bounds import Allowance
-from services.serve.statements.results import Begun, Piece, RowsPiece
-from sql.syntax.statements import Describe, Print, Select, Show, Statement
+from dovetail.changelog.errors import DovetailError
+from dovetail.services.serve.refusals import RequestRefused
+from dovetail.services.serve.statements.bounds import Allowance
+from dovetail.services.serve.statements.results import Begun, Piece, RowsPiece
+from dovetail.sql.syntax.statements import Describe, Print, Select, Show, Statement
 
 ARROW = "application/vnd.apache.arrow.stream"
 _ROWS = 10_000

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from starlette.requests import ClientDisconnect, Request
 
-from services.serve.refusals import RequestRefused
+from dovetail.services.serve.refusals import RequestRefused
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 

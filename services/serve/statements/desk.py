@@ -13,13 +13,13 @@ from http import HTTPStatus
 from threading import Event
 from typing import TypeVar
 
-from changelog.errors import Unsupported
-from runtime.settings import Settings
-from services.serve.access.users import User
-from services.serve.refusals import RequestRefused
-from services.serve.statements.handover import Handover
-from services.session import Session
-from services.session.context import Confirm, Say
+from dovetail.changelog.errors import Unsupported
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.access.users import User
+from dovetail.services.serve.refusals import RequestRefused
+from dovetail.services.serve.statements.handover import Handover
+from dovetail.services.session import Session
+from dovetail.services.session.context import Confirm, Say
 
 OpenSession = Callable[[Say, Confirm], Session]
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from contextlib import closing
 from threading import Event
 from typing import Generic, TypeVar
 
-from changelog.work.interruption import Interruption
+from dovetail.changelog.work.interruption import Interruption
 
 T = TypeVar("T")
 _WAITING = 4

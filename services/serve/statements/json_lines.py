@@ -19,13 +19,13 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from changelog.errors import DovetailError
-from changelog.formats import json_text
-from services.serve.refusals import account_of, status_of
-from services.serve.statements.bounds import Allowance
-from services.serve.statements.results import Begun, Finished, Piece, RowsPiece
-from sql.syntax.rules import Rules
-from sql.syntax.types import display
+from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.formats import json_text
+from dovetail.services.serve.refusals import account_of, status_of
+from dovetail.services.serve.statements.bounds import Allowance
+from dovetail.services.serve.statements.results import Begun, Finished, Piece, RowsPiece
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import display
 
 NDJSON = "application/x-ndjson"
 _ROWS = 500

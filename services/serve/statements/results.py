@@ -8,8 +8,8 @@ from threading import Event
 
 import pyarrow as pa
 
-from services.session import Done, Live, Result, Rows, Session, Text
-from sql.syntax.statements import Statement
+from dovetail.services.session import Done, Live, Result, Rows, Session, Text
+from dovetail.sql.syntax.statements import Statement
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from typing import Any
 
 from starlette.requests import Request
 
-from runtime.settings import Settings
-from services.serve.access.doorkeeper import expect_role
-from services.serve.access.statement_roles import role_for
-from services.serve.access.users import User
-from services.serve.refusals import JSON, RequestRefused
-from services.serve.statements.arguments import arguments_of
-from services.serve.statements.bodies import body_of, expect_plain, media_type_of, members_of, text_of
-from sql.syntax.parameters.bound_literals import Arguments
-from sql.syntax.parse import parse
-from sql.syntax.statements import Statement
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.access.doorkeeper import expect_role
+from dovetail.services.serve.access.statement_roles import role_for
+from dovetail.services.serve.access.users import User
+from dovetail.services.serve.refusals import JSON, RequestRefused
+from dovetail.services.serve.statements.arguments import arguments_of
+from dovetail.services.serve.statements.bodies import body_of, expect_plain, media_type_of, members_of, text_of
+from dovetail.sql.syntax.parameters.bound_literals import Arguments
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.statements import Statement
 
 TEXTS = ("text/plain", "application/sql")
 _TRUTHS = ("agree", "until_idle", "single")

@@ -10,9 +10,9 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from changelog.formats import json_text
-from services.serve.tails.places import EventPlace, Offsets
-from services.session.tail.topic_views import View
+from dovetail.changelog.formats import json_text
+from dovetail.services.serve.tails.places import EventPlace, Offsets
+from dovetail.services.session.tail.topic_views import View
 
 EVENT_STREAM = "text/event-stream"
 HEARTBEAT = b":\n\n"

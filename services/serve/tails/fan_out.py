@@ -7,14 +7,14 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from http import HTTPStatus
 
-from changelog.errors import DovetailError
-from runtime.settings import Settings
-from services.serve.refusals import RequestRefused, account_of
-from services.serve.tails.events import HEARTBEAT, event, opening
-from services.serve.tails.followed import FollowedTopic
-from services.serve.tails.places import EventPlace, Offsets
-from services.serve.tails.tail_client import TailClient
-from services.session import Session
+from dovetail.changelog.errors import DovetailError
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.refusals import RequestRefused, account_of
+from dovetail.services.serve.tails.events import HEARTBEAT, event, opening
+from dovetail.services.serve.tails.followed import FollowedTopic
+from dovetail.services.serve.tails.places import EventPlace, Offsets
+from dovetail.services.serve.tails.tail_client import TailClient
+from dovetail.services.session import Session
 
 _LOOK_S = 1.0
 _HEARTBEAT_S = 15.0

@@ -12,15 +12,15 @@ from contextlib import closing
 from http import HTTPStatus
 from typing import Any
 
-from broker.reader import TopicReader
-from changelog.errors import DovetailError, InternalError
-from services.serve.refusals import RequestRefused
-from services.serve.statements.json_lines import columns_of
-from services.serve.tails.events import RowsEvent, rows_events
-from services.serve.tails.places import EventPlace, Offsets, same
-from services.serve.tails.tail_client import TailClient
-from services.session.context import Context
-from services.session.tail.topic_views import topic_view
+from dovetail.broker.reader import TopicReader
+from dovetail.changelog.errors import DovetailError, InternalError
+from dovetail.services.serve.refusals import RequestRefused
+from dovetail.services.serve.statements.json_lines import columns_of
+from dovetail.services.serve.tails.events import RowsEvent, rows_events
+from dovetail.services.serve.tails.places import EventPlace, Offsets, same
+from dovetail.services.serve.tails.tail_client import TailClient
+from dovetail.services.session.context import Context
+from dovetail.services.session.tail.topic_views import topic_view
 
 _LOG = logging.getLogger("dovetail.serve")
 _LOOK_S = 1.0

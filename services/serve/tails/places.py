@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from services.serve.refusals import RequestRefused
+from dovetail.services.serve.refusals import RequestRefused
 
 Offsets = Mapping[int, int]
 _FORM = re.compile(r"([\w+/-]{1,64})/((?:\d{1,6}:\d{1,19}(?:,\d{1,6}:\d{1,19}){0,9999})?)", re.ASCII)

@@ -6,8 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable
 
-from changelog.errors import DovetailError
-from services.serve.tails.events import RowsEvent
+from dovetail.changelog.errors import DovetailError
+from dovetail.services.serve.tails.events import RowsEvent
 
 
 class TailClient:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from services.serve.watch.reading import QueryReading
+from dovetail.services.serve.watch.reading import QueryReading
 
 Floats = npt.NDArray[np.float64]
 _PLACE = {field.name: place for place, field in enumerate(fields(QueryReading))}

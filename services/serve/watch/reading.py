@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sql.catalog import Query
+from dovetail.sql.catalog import Query
 
 Ends = Mapping[str, Mapping[int, int]]
 """Topic → partition → where it ends."""

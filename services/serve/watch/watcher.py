@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaException
 
-from changelog.errors import DovetailError, UnknownName
-from runtime.clock import now_ms
-from services.liveness import Standing, standings
-from services.serve.watch.hour import Hour
-from services.serve.watch.reading import Ends, QueryReading, offsets_of
-from services.session import Session
-from sql.catalog import Actual
+from dovetail.changelog.errors import DovetailError, UnknownName
+from dovetail.runtime.clock import now_ms
+from dovetail.services.liveness import Standing, standings
+from dovetail.services.serve.watch.hour import Hour
+from dovetail.services.serve.watch.reading import Ends, QueryReading, offsets_of
+from dovetail.services.session import Session
+from dovetail.sql.catalog import Actual
 
 _LOG = logging.getLogger("dovetail.serve")
 _HOUR_S = 3600.0

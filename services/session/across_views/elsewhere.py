@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
-from changelog.errors import DovetailError, SqlError, UnknownName
-from joins.host.activity import Activity
-from runtime.query_plan import plan_of
-from services.session.context import Context
-from sql.across_views.kept_elsewhere import KeptElsewhere, OtherView, kept_elsewhere, subplans_of, whole_of
-from sql.catalog import Query
-from sql.catalog.records import KeptShape
-from sql.compile.dataflow import stages
-from sql.engines import Engine
-from sql.fragments import Fragment
-from sql.plan.nodes import Node
-from sql.plan.state.shapes import shape
-from sql.planner import Plan
+from dovetail.changelog.errors import DovetailError, SqlError, UnknownName
+from dovetail.joins.host.activity import Activity
+from dovetail.runtime.query_plan import plan_of
+from dovetail.services.session.context import Context
+from dovetail.sql.across_views.kept_elsewhere import KeptElsewhere, OtherView, kept_elsewhere, subplans_of, whole_of
+from dovetail.sql.catalog import Query
+from dovetail.sql.catalog.records import KeptShape
+from dovetail.sql.compile.dataflow import stages
+from dovetail.sql.engines import Engine
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.plan.nodes import Node
+from dovetail.sql.plan.state.shapes import shape
+from dovetail.sql.planner import Plan
 
 _EXPLAINED, _CREATED = 12, 2
 """So many views, of those whose shapes are met, are planned and compared."""

@@ -12,15 +12,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
-from services.session.context import Context
-from services.session.queries import expect_runner
-from services.session.result import Done
-from sql.catalog import Actual, Desired, Query, Relation
-from sql.engines import Engine
-from sql.query_settings import checked
-from sql.syntax.alterations import with_setting
-from sql.syntax.statements import AlterView, CreateView
+from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
+from dovetail.services.session.context import Context
+from dovetail.services.session.queries import expect_runner
+from dovetail.services.session.result import Done
+from dovetail.sql.catalog import Actual, Desired, Query, Relation
+from dovetail.sql.engines import Engine
+from dovetail.sql.query_settings import checked
+from dovetail.sql.syntax.alterations import with_setting
+from dovetail.sql.syntax.statements import AlterView, CreateView
 
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0

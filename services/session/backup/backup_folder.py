@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from broker.query_origin import ORIGIN_FILE
-from changelog.errors import CheckpointMismatch, SqlError
-from runtime.settings import Settings
-from runtime.storage.local_folder import LocalFolder
-from runtime.storage.places import folder_name
-from runtime.storage.storage import Storage, copy_file
+from dovetail.broker.query_origin import ORIGIN_FILE
+from dovetail.changelog.errors import CheckpointMismatch, SqlError
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.runtime.storage.places import folder_name
+from dovetail.runtime.storage.storage import Storage, copy_file
 
 VERSION = 1
 _MANIFEST = "backup.json"

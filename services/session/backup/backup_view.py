@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from broker.query_origin import ORIGIN_FILE
-from changelog.errors import StackError, Unsupported
-from runtime.storage.backup_note import note_backup
-from runtime.storage.storage import Storage
-from services.session.backup.backup_folder import Backup, SavedQuery, SavedRelation, backup_place, write_backup
-from services.session.backup.broker_position import committed_now, committed_places, origin_of
-from services.session.context import Context
-from services.session.queries import pause, resume
-from services.session.result import Done
-from sql.catalog import Catalog, Desired, Query, Relation, What
-from sql.engines import Engine
-from sql.syntax.statements import BackupView, Pause, Resume
+from dovetail.broker.query_origin import ORIGIN_FILE
+from dovetail.changelog.errors import StackError, Unsupported
+from dovetail.runtime.storage.backup_note import note_backup
+from dovetail.runtime.storage.storage import Storage
+from dovetail.services.session.backup.backup_folder import Backup, SavedQuery, SavedRelation, backup_place, write_backup
+from dovetail.services.session.backup.broker_position import committed_now, committed_places, origin_of
+from dovetail.services.session.context import Context
+from dovetail.services.session.queries import pause, resume
+from dovetail.services.session.result import Done
+from dovetail.sql.catalog import Catalog, Desired, Query, Relation, What
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.statements import BackupView, Pause, Resume
 
 
 def backup_view(context: Context, statement: BackupView) -> Done:

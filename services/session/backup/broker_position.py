@@ -7,12 +7,12 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 
-from broker.address import BrokerAddress
-from broker.names import MARKS_TOPIC
-from broker.query_origin import ORIGIN_FILE, QueryOrigin
-from broker.transactional_writer import DROPPED, committed_offset
-from runtime.storage.storage import Storage
-from sql.engines import Engine
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.names import MARKS_TOPIC
+from dovetail.broker.query_origin import ORIGIN_FILE, QueryOrigin
+from dovetail.broker.transactional_writer import DROPPED, committed_offset
+from dovetail.runtime.storage.storage import Storage
+from dovetail.sql.engines import Engine
 
 _CALL_S = 30.0
 Committed = Mapping[str, Mapping[str, int]]

@@ -6,10 +6,10 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from changelog.errors import CheckpointMismatch, SqlError, UnknownName
-from runtime.storage.local_folder import LocalFolder
-from runtime.storage.places import folder_name
-from services.session.backup.backup_folder import (
+from dovetail.changelog.errors import CheckpointMismatch, SqlError, UnknownName
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.runtime.storage.places import folder_name
+from dovetail.services.session.backup.backup_folder import (
     Backup,
     SavedQuery,
     SavedRelation,
@@ -18,15 +18,15 @@ from services.session.backup.backup_folder import (
     put_checkpoint,
     read_backup,
 )
-from services.session.backup.broker_position import committed_now, is_lost, origin_of
-from services.session.context import Context
-from services.session.queries import await_running, expect_runner
-from services.session.result import Done
-from sql.catalog import Desired, Query, Relation, What
-from sql.catalog.records import RelationDefinition
-from sql.engines import Engine
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView, RestoreView
+from dovetail.services.session.backup.broker_position import committed_now, is_lost, origin_of
+from dovetail.services.session.context import Context
+from dovetail.services.session.queries import await_running, expect_runner
+from dovetail.services.session.result import Done
+from dovetail.sql.catalog import Desired, Query, Relation, What
+from dovetail.sql.catalog.records import RelationDefinition
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView, RestoreView
 
 
 def restore_view(context: Context, statement: RestoreView) -> Done:

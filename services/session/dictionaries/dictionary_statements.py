@@ -10,23 +10,29 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.errors import InternalError, ServiceUnavailable, SqlError, UnknownName
-from changelog.formats import decimal_text
-from changelog.schema import Column
-from changelog.suggest import suggestion
-from dictionaries.definition.definition import Definition
-from dictionaries.open import open_layout
-from enrichment.dictionary_definitions import definition_of
-from services.commands.command_codec import Refresh
-from services.commands.commander import CommandAnswers
-from services.session.context import Context
-from services.session.dictionaries.sources import SHARED_LAYOUTS, check_source, columns_of, resources, used_streams
-from services.session.result import Done
-from sql.catalog import What
-from sql.syntax.parse import as_shown, parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateDictionary, System
-from sql.syntax.types import display
+from dovetail.changelog.errors import InternalError, ServiceUnavailable, SqlError, UnknownName
+from dovetail.changelog.formats import decimal_text
+from dovetail.changelog.schema import Column
+from dovetail.changelog.suggest import suggestion
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.open import open_layout
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.services.commands.command_codec import Refresh
+from dovetail.services.commands.commander import CommandAnswers
+from dovetail.services.session.context import Context
+from dovetail.services.session.dictionaries.sources import (
+    SHARED_LAYOUTS,
+    check_source,
+    columns_of,
+    resources,
+    used_streams,
+)
+from dovetail.services.session.result import Done
+from dovetail.sql.catalog import What
+from dovetail.sql.syntax.parse import as_shown, parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateDictionary, System
+from dovetail.sql.syntax.types import display
 
 _EXTERNAL_NAME = re.compile(
     r"""\bEXTERNAL\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:`[^`]+`|"[^"]+"|[\w.]+)""", re.IGNORECASE

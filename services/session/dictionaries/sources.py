@@ -14,18 +14,18 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from broker.reader import read_topic
-from changelog.lookup import Key, Row, Rows
-from changelog.schema import Column
-from dictionaries.definition.definition import Definition
-from dictionaries.open import open_described, open_source
-from dictionaries.resources import Resources
-from enrichment.dictionary_definitions import definition_of
-from services.outside import outside_of
-from services.session.context import Context
-from sql.planner import stream_of
-from sql.relations import Stream
-from sql.syntax.statements import CreateDictionary
+from dovetail.broker.reader import read_topic
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.open import open_described, open_source
+from dovetail.dictionaries.resources import Resources
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.services.outside import outside_of
+from dovetail.services.session.context import Context
+from dovetail.sql.planner import stream_of
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.statements import CreateDictionary
 
 SHARED_LAYOUTS = ("hybrid_hash_cache", "cache")
 """Layouts whose rows live on where no worker runs."""
@@ -45,7 +45,7 @@ def resources(context: Context) -> Resources:
 
 
 def _checked(redis_url: str) -> str:
-    from dictionaries.cache.cold.redis_client import check_url
+    from dovetail.dictionaries.cache.cold.redis_client import check_url
 
     return check_url(redis_url)
 
@@ -102,7 +102,7 @@ def check_source(context: Context, definition: Definition) -> None:
     with closing(open_source(definition, shared)) as source:
         source.check()
     if definition.layout.kind in SHARED_LAYOUTS and shared.redis_url is not None:
-        from dictionaries.cache.cold.redis_client import check_redis
+        from dovetail.dictionaries.cache.cold.redis_client import check_redis
 
         check_redis(shared.redis_url, f'dictionary "{definition.name}", cold tier', _REDIS_ANSWER_MS)
 

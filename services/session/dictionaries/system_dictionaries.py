@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from services.commands.command_codec import Outcome, Stats
-from services.session.context import Context
-from sql.catalog import What
-from sql.syntax.redact import redacted
-from sql.syntax.statements import CreateDictionary
-from sql.system_tables import DICTIONARIES
+from dovetail.services.commands.command_codec import Outcome, Stats
+from dovetail.services.session.context import Context
+from dovetail.sql.catalog import What
+from dovetail.sql.syntax.redact import redacted
+from dovetail.sql.syntax.statements import CreateDictionary
+from dovetail.sql.system_tables import DICTIONARIES
 
 Figures = Mapping[str, Any]
 """A dictionary's statistics, as a worker's layout reports them."""

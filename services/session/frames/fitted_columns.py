@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.errors import SqlError
-from changelog.formats import decimal_text
-from sql.syntax.rules import Rules
-from sql.syntax.types import display
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.formats import decimal_text
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import display
 
 _INTEGERS = pa.decimal128(20, 0)
 """Has all integers of 64 bits."""

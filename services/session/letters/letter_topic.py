@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from broker.reader import HEADED, TopicReader
-from broker.topics import PartitionOffsets
-from changelog.dead_letter import as_rows, is_letters, topic_of, without_marks
-from changelog.errors import UnknownName, Unsupported
-from changelog.suggest import suggestion
-from services.session.context import Context
-from services.session.letters.replayed import Replayed
-from sql.system_tables import DEAD_LETTERS
+from dovetail.broker.reader import HEADED, TopicReader
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.dead_letter import as_rows, is_letters, topic_of, without_marks
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.suggest import suggestion
+from dovetail.services.session.context import Context
+from dovetail.services.session.letters.replayed import Replayed
+from dovetail.sql.system_tables import DEAD_LETTERS
 
 _SAY_EVERY_S = 5.0
 

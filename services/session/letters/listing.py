@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from changelog.dead_letter import is_letters, topic_of
-from changelog.errors import UnknownName
-from changelog.suggest import suggestion
-from services.session.context import Context
-from services.session.letters.letter_topic import expect_letters, letters_now
-from services.session.result import Rows
-from sql.catalog import What
-from sql.catalog.like import matches
-from sql.syntax.statements import Show
-from sql.system_tables import DEAD_LETTERS
+from dovetail.changelog.dead_letter import is_letters, topic_of
+from dovetail.changelog.errors import UnknownName
+from dovetail.changelog.suggest import suggestion
+from dovetail.services.session.context import Context
+from dovetail.services.session.letters.letter_topic import expect_letters, letters_now
+from dovetail.services.session.result import Rows
+from dovetail.sql.catalog import What
+from dovetail.sql.catalog.like import matches
+from dovetail.sql.syntax.statements import Show
+from dovetail.sql.system_tables import DEAD_LETTERS
 
 _COUNTED = ("topic", "reason")
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from changelog.dead_letter import replayed_offsets
-from changelog.schema import EVENT_TIME_TYPE
+from dovetail.changelog.dead_letter import replayed_offsets
+from dovetail.changelog.schema import EVENT_TIME_TYPE
 
 _NEVER = -1
 

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from itertools import count
 from typing import Any
 
-from changelog.errors import InternalError
-from joins.state.holdings import Holding
-from services.session.context import Context
-from services.session.live.live_plan import LiveNode, live_plans
-from services.session.result import Text
-from sql.plan.explain import branches
-from sql.syntax.statements import ExplainAnalyze
+from dovetail.changelog.errors import InternalError
+from dovetail.joins.state.holdings import Holding
+from dovetail.services.session.context import Context
+from dovetail.services.session.live.live_plan import LiveNode, live_plans
+from dovetail.services.session.result import Text
+from dovetail.sql.plan.explain import branches
+from dovetail.sql.syntax.statements import ExplainAnalyze
 
 _KILO = 1_000
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from broker.topics import PartitionOffsets
-from joins.dataflow.graph import TopicScan
-from services.session.context import Context
-from services.session.input_progress import input_topics, reading
-from services.session.live.backlog import Backlog
-from sql.catalog import Desired
-from sql.engines import Engine
-from sql.fragments import Fragment
-from sql.planner import Plan
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.joins.dataflow.graph import TopicScan
+from dovetail.services.session.context import Context
+from dovetail.services.session.input_progress import input_topics, reading
+from dovetail.services.session.live.backlog import Backlog
+from dovetail.sql.catalog import Desired
+from dovetail.sql.engines import Engine
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.planner import Plan
 
 
 @dataclass(frozen=True)

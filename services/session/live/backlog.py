@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from broker.topics import PartitionOffsets
-from services.session.input_progress import InputProgress
-from sql.catalog import Query
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.services.session.input_progress import InputProgress
+from dovetail.sql.catalog import Query
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 

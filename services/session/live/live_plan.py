@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from joins.host.activity import Activity, NodeWork
-from joins.state.holdings import Holding
-from runtime.query_plan import plan_of
-from services.session.context import Context
-from services.session.live.lookups import Cached, KeptForLookups
-from sql.catalog import Query
-from sql.compile.dataflow import Stages, stages
-from sql.engines import Engine
-from sql.fragments import Fragment
-from sql.plan.explain import line, line_again
-from sql.plan.nodes import LookupTable, Node, Output, Scan
-from sql.plan.state.common_subplans import Met
+from dovetail.joins.host.activity import Activity, NodeWork
+from dovetail.joins.state.holdings import Holding
+from dovetail.runtime.query_plan import plan_of
+from dovetail.services.session.context import Context
+from dovetail.services.session.live.lookups import Cached, KeptForLookups
+from dovetail.sql.catalog import Query
+from dovetail.sql.compile.dataflow import Stages, stages
+from dovetail.sql.engines import Engine
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.plan.explain import line, line_again
+from dovetail.sql.plan.nodes import LookupTable, Node, Output, Scan
+from dovetail.sql.plan.state.common_subplans import Met
 
 
 @dataclass(frozen=True)

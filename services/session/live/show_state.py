@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from joins.state.holdings import Holding
-from services.session.context import Context
-from services.session.live.live_plan import LiveNode, live_plans
-from services.session.result import Rows
-from sql.syntax.statements import Show
+from dovetail.joins.state.holdings import Holding
+from dovetail.services.session.context import Context
+from dovetail.services.session.live.live_plan import LiveNode, live_plans
+from dovetail.services.session.result import Rows
+from dovetail.sql.syntax.statements import Show
 
 STATE = pa.schema(
     [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from changelog.errors import ServiceUnavailable
-from services.session.context import Context
-from services.session.live.backlog import Backlog, duration_text
-from sql.catalog import Desired, Query
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.services.session.context import Context
+from dovetail.services.session.live.backlog import Backlog, duration_text
+from dovetail.sql.catalog import Desired, Query
 
 NO_BACKLOG: Mapping[str, object] = {"backlog": None, "read": "", "time left": ""}
 """The columns, of a view that is not behind."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from services.session.context import Context
-from services.session.input_progress import input_topics
-from sql.catalog import What
-from sql.planner import plan_query
+from dovetail.services.session.context import Context
+from dovetail.services.session.input_progress import input_topics
+from dovetail.sql.catalog import What
+from dovetail.sql.planner import plan_query
 
 
 def other_readers(context: Context, topics: Collection[str], but: Collection[str]) -> dict[str, list[str]]:

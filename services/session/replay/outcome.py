@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sql.catalog.like import matches
+from dovetail.sql.catalog.like import matches
 
 BEFORE = "was put back before"
 OTHER_REASON = "left: another reason"

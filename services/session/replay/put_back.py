@@ -19,12 +19,12 @@ from types import TracebackType
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from broker.producer_queue import Outgoing, OutgoingMessage, ProducerQueue
-from broker.transactional_writer import Backoff, WriteTarget, is_fenced, transactional_producer
-from changelog.dead_letter import mark
-from changelog.errors import ServiceUnavailable, SqlError
-from services.session.context import Context
-from services.session.replay.outcome import Target
+from dovetail.broker.producer_queue import Outgoing, OutgoingMessage, ProducerQueue
+from dovetail.broker.transactional_writer import Backoff, WriteTarget, is_fenced, transactional_producer
+from dovetail.changelog.dead_letter import mark
+from dovetail.changelog.errors import ServiceUnavailable, SqlError
+from dovetail.services.session.context import Context
+from dovetail.services.session.replay.outcome import Target
 
 _LIVES_S = 60.0
 """So long the broker waits for a replay that was killed, and holds up the readers of what it has written."""

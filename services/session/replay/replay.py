@@ -9,16 +9,16 @@ from contextlib import nullcontext
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.topics import PartitionOffsets
-from changelog.dead_letter import as_rows, without_marks
-from services.session.context import Context
-from services.session.letters.letter_topic import expect_letters, records_of
-from services.session.letters.replayed import Replayed
-from services.session.replay.other_readers import other_readers
-from services.session.replay.outcome import BACK, Target, outcomes
-from services.session.replay.put_back import LetterProducer
-from services.session.result import Rows
-from sql.syntax.statements import Replay
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.dead_letter import as_rows, without_marks
+from dovetail.services.session.context import Context
+from dovetail.services.session.letters.letter_topic import expect_letters, records_of
+from dovetail.services.session.letters.replayed import Replayed
+from dovetail.services.session.replay.other_readers import other_readers
+from dovetail.services.session.replay.outcome import BACK, Target, outcomes
+from dovetail.services.session.replay.put_back import LetterProducer
+from dovetail.services.session.result import Rows
+from dovetail.sql.syntax.statements import Replay
 
 _PER_TRANSACTION = 2_000
 _WOULD = "would be put back"

@@ -12,25 +12,25 @@ from functools import partial
 
 import pyarrow as pa
 
-from broker.registry.client import SchemaRegistryReader
-from changelog.encodings.avro.columns import type_of
-from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.identified.language import ColumnType, column_type
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.identified.subjects import IDENTIFIED, SUBJECT
-from changelog.encodings.languages import LANGUAGES
-from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
-from changelog.schema import StreamSchema
-from services.session.context import Context
-from services.session.schemas.registration import registry_of
-from sql.syntax.cursor import Cursor
-from sql.syntax.dialect import Dovetail
-from sql.syntax.grammar.columns import RESERVED
-from sql.syntax.grammar.pasted.filled_forms import written
-from sql.syntax.parse import parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateStream
-from sql.syntax.types import arrow, display
+from dovetail.broker.registry.client import SchemaRegistryReader
+from dovetail.changelog.encodings.avro.columns import type_of
+from dovetail.changelog.encodings.avro.schema import WriterSchema
+from dovetail.changelog.encodings.identified.language import ColumnType, column_type
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.identified.subjects import IDENTIFIED, SUBJECT
+from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
+from dovetail.changelog.schema import StreamSchema
+from dovetail.services.session.context import Context
+from dovetail.services.session.schemas.registration import registry_of
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.grammar.columns import RESERVED
+from dovetail.sql.syntax.grammar.pasted.filled_forms import written
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateStream
+from dovetail.sql.syntax.types import arrow, display
 
 _WHERE = "the column list"
 

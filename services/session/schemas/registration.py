@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from broker.registry.client import SchemaRegistryReader, schemas_of
-from changelog.encodings.avro.reader import AvroPayloads
-from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.identified.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
-from changelog.encodings.interface import Reads, SchemaDefinition
-from changelog.encodings.languages import LANGUAGES
-from changelog.encodings.registry import AVRO_FORMAT
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.formats.members import Member
-from changelog.row_reader import WIRE_DELTA_TYPE
-from changelog.schema import WIRE_DELTA, Kind, StreamSchema
-from changelog.suggest import suggestion
-from services.session.context import Context
-from sql.syntax.statements import CreateStream
+from dovetail.broker.registry.client import SchemaRegistryReader, schemas_of
+from dovetail.changelog.encodings.avro.reader import AvroPayloads
+from dovetail.changelog.encodings.avro.schema import WriterSchema
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.identified.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
+from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
+from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.encodings.registry import AVRO_FORMAT
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.formats.members import Member
+from dovetail.changelog.row_reader import WIRE_DELTA_TYPE
+from dovetail.changelog.schema import WIRE_DELTA, Kind, StreamSchema
+from dovetail.changelog.suggest import suggestion
+from dovetail.services.session.context import Context
+from dovetail.sql.syntax.statements import CreateStream
 
 
 def expect_schema(context: Context, statement: CreateStream) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from services.session.context import Context
-from services.session.result import Live
-from services.session.tail.topic_views import TopicTail, topic_view
-from sql.syntax.statements import Print
+from dovetail.services.session.context import Context
+from dovetail.services.session.result import Live
+from dovetail.services.session.tail.topic_views import TopicTail, topic_view
+from dovetail.sql.syntax.statements import Print
 
 
 def print_topic(context: Context, statement: Print) -> Live:

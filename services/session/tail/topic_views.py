@@ -8,17 +8,17 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from broker.reader import TopicReader
-from changelog.dead_letter import LETTERS, is_letters, letter_rows, text
-from changelog.errors import UnknownName
-from changelog.formats.time_range import bounded
-from changelog.schema import StreamSchema
-from changelog.suggest import suggestion
-from services.session.context import Context
-from services.session.letters.letter_topic import expect_letters
-from services.session.select import TopicRows, first_rows
-from sql.planner import stream_of
-from sql.syntax.rules import Rules
+from dovetail.broker.reader import TopicReader
+from dovetail.changelog.dead_letter import LETTERS, is_letters, letter_rows, text
+from dovetail.changelog.errors import UnknownName
+from dovetail.changelog.formats.time_range import bounded
+from dovetail.changelog.schema import StreamSchema
+from dovetail.changelog.suggest import suggestion
+from dovetail.services.session.context import Context
+from dovetail.services.session.letters.letter_topic import expect_letters
+from dovetail.services.session.select import TopicRows, first_rows
+from dovetail.sql.planner import stream_of
+from dovetail.sql.syntax.rules import Rules
 
 
 class View(Protocol):

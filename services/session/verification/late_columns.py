@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from joins.dataflow.graph import TopicScan
-from sql.bind.from_clause.windows import END, START
-from sql.expressions.evaluate import quoted, run
-from sql.transforms.window_step import WindowStep
+from dovetail.joins.dataflow.graph import TopicScan
+from dovetail.sql.bind.from_clause.windows import END, START
+from dovetail.sql.expressions.evaluate import quoted, run
+from dovetail.sql.transforms.window_step import WindowStep
 
 
 def row_columns(scan: TopicScan, members: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:

@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.reader import HEADED, Places
-from broker.registry.client import schemas_of
-from changelog.dead_letter import QUERY, as_rows, header, topic_of, without_marks
-from changelog.decode import Decoder
-from changelog.encodings.interface import SchemaSource
-from changelog.schema import Kind
-from joins.dataflow.graph import TopicScan
-from services.session.context import Context
-from services.session.letters.letter_topic import records_of
-from services.session.verification.late_columns import row_columns
-from sql.catalog import Query
-from sql.planner import Plan
+from dovetail.broker.reader import HEADED, Places
+from dovetail.broker.registry.client import schemas_of
+from dovetail.changelog.dead_letter import QUERY, as_rows, header, topic_of, without_marks
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encodings.interface import SchemaSource
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.graph import TopicScan
+from dovetail.services.session.context import Context
+from dovetail.services.session.letters.letter_topic import records_of
+from dovetail.services.session.verification.late_columns import row_columns
+from dovetail.sql.catalog import Query
+from dovetail.sql.planner import Plan
 
 INPUT = "dovetail.input"
 

@@ -9,21 +9,21 @@ from enum import StrEnum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.reader import read_topic
-from broker.registry.client import schemas_of
-from broker.topics import PartitionOffsets
-from changelog.changes import DELTA, Changes
-from changelog.decode import Decoder
-from changelog.errors import SqlError, Unsupported
-from changelog.schema import SEQUENCE, Kind
-from services.session.contents import Offsets, Part, relation_rows
-from services.session.context import Context
-from services.session.input_progress import InputProgress, await_reading, await_upstream, input_ends
-from services.session.verification.late_columns import without_late
-from services.session.verification.left_out import LeftOut, left_out
-from sql.engines import Engine
-from sql.planner import Plan, plan_query, recompute
-from sql.relations import Stream
+from dovetail.broker.reader import read_topic
+from dovetail.broker.registry.client import schemas_of
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.schema import SEQUENCE, Kind
+from dovetail.services.session.contents import Offsets, Part, relation_rows
+from dovetail.services.session.context import Context
+from dovetail.services.session.input_progress import InputProgress, await_reading, await_upstream, input_ends
+from dovetail.services.session.verification.late_columns import without_late
+from dovetail.services.session.verification.left_out import LeftOut, left_out
+from dovetail.sql.engines import Engine
+from dovetail.sql.planner import Plan, plan_query, recompute
+from dovetail.sql.relations import Stream
 
 DIFFERENCE = "difference"
 TIMES = "times"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from changelog.errors import ServiceUnavailable
-from services.commands.command_codec import Answer, Misses
-from services.session.context import Context
-from services.session.live.backlog import duration_text
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.services.commands.command_codec import Answer, Misses
+from dovetail.services.session.context import Context
+from dovetail.services.session.live.backlog import duration_text
 
 _MEMBERS = ("place", "asked_ms_ago", "left_ms")
 

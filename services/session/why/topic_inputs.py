@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from broker.reader import TopicReader
-from broker.registry.client import schemas_of
-from broker.topics import PartitionOffsets
-from changelog.decode import Decoder
-from changelog.schema import Kind
-from dictionaries.open import open_source
-from enrichment.dictionary_definitions import definition_of
-from joins.dataflow.lookup import LookupTarget
-from services.session.contents import relation_rows
-from services.session.context import Context
-from services.session.dictionaries.sources import resources
-from services.session.why.cached_misses import cached_misses
-from services.session.why.uncounted import Uncounted
-from sql.plan.nodes import LookupTable, Scan
-from sql.planner import stream_of
-from sql.relations import Stream
-from sql.syntax.statements import CreateDictionary
-from sql.trace.demand import Values
-from sql.trace.inputs import Batch
+from dovetail.broker.reader import TopicReader
+from dovetail.broker.registry.client import schemas_of
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.schema import Kind
+from dovetail.dictionaries.open import open_source
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.joins.dataflow.lookup import LookupTarget
+from dovetail.services.session.contents import relation_rows
+from dovetail.services.session.context import Context
+from dovetail.services.session.dictionaries.sources import resources
+from dovetail.services.session.why.cached_misses import cached_misses
+from dovetail.services.session.why.uncounted import Uncounted
+from dovetail.sql.plan.nodes import LookupTable, Scan
+from dovetail.sql.planner import stream_of
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.statements import CreateDictionary
+from dovetail.sql.trace.demand import Values
+from dovetail.sql.trace.inputs import Batch
 
 _SAY_EVERY_S = 5.0
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from broker.topics import PartitionOffsets
-from changelog.dead_letter import as_rows
-from services.session.context import Context
-from services.session.input_progress import InputProgress
-from services.session.verification.left_out import late_of, letters_of
-from sql.engines import Engine
-from sql.planner import Plan
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.dead_letter import as_rows
+from dovetail.services.session.context import Context
+from dovetail.services.session.input_progress import InputProgress
+from dovetail.services.session.verification.left_out import late_of, letters_of
+from dovetail.sql.engines import Engine
+from dovetail.sql.planner import Plan
 
 BEFORE = "before the start: the view does not read what was there before it"
 UNREAD = "not read yet: the view has not come so far"

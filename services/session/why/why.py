@@ -9,28 +9,28 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from changelog.errors import SqlError
-from changelog.schema import SEQUENCE
-from joins.dataflow.graph import TopicScan
-from joins.dataflow.lookup import LookupTarget
-from services.session.context import Context
-from services.session.result import Rows
-from services.session.why.topic_inputs import TopicInputs
-from services.session.why.uncounted import Uncounted
-from sql.engines import Engine
-from sql.expressions.expression import Expr
-from sql.fragments import Fragment
-from sql.plan.nodes import LookupTable, Scan
-from sql.plan.properties import walk
-from sql.planner import Plan, meeting_plan, plan_query
-from sql.query_settings import moment_ms
-from sql.syntax.parse import parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateView, Why
-from sql.trace.answer import Traced, asked_terms, traced
-from sql.trace.demand import Demand
-from sql.trace.history import History
-from sql.trace.ledger import Ledger
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import SEQUENCE
+from dovetail.joins.dataflow.graph import TopicScan
+from dovetail.joins.dataflow.lookup import LookupTarget
+from dovetail.services.session.context import Context
+from dovetail.services.session.result import Rows
+from dovetail.services.session.why.topic_inputs import TopicInputs
+from dovetail.services.session.why.uncounted import Uncounted
+from dovetail.sql.engines import Engine
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.plan.nodes import LookupTable, Scan
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.planner import Plan, meeting_plan, plan_query
+from dovetail.sql.query_settings import moment_ms
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateView, Why
+from dovetail.sql.trace.answer import Traced, asked_terms, traced
+from dovetail.sql.trace.demand import Demand
+from dovetail.sql.trace.history import History
+from dovetail.sql.trace.ledger import Ledger
 
 _WIDE = ("values",)
 

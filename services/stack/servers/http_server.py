@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from runtime.processes.listener import host_and_port
-from runtime.settings import Settings
-from services.stack.component import Launch
-from services.stack.free_ports import choose_ports, port_of
-from services.stack.servers.health import UNVERIFIED, is_well
+from dovetail.runtime.processes.listener import host_and_port
+from dovetail.runtime.settings import Settings
+from dovetail.services.stack.component import Launch
+from dovetail.services.stack.free_ports import choose_ports, port_of
+from dovetail.services.stack.servers.health import UNVERIFIED, is_well
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class HttpServer:
 
     name: str = "serve"
     after: tuple[str, ...] = ("kafka", "registry")
-    module: str = "services.serve"
+    module: str = "dovetail.services.serve"
 
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(settings.serve_port)

@@ -8,14 +8,14 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.address import BrokerAddress
-from broker.presence import broker_answers
-from changelog.errors import StackError
-from runtime.settings import Settings
-from services.jars import jar_folder
-from services.java import find_java
-from services.stack.component import Launch
-from services.stack.free_ports import LOOPBACK, choose_ports, port_of
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.presence import broker_answers
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import Settings
+from dovetail.services.jars import jar_folder
+from dovetail.services.java import find_java
+from dovetail.services.stack.component import Launch
+from dovetail.services.stack.free_ports import LOOPBACK, choose_ports, port_of
 
 # One node keeps one copy of everything. Few partitions in the internal topics keep start and stop short.
 # Nothing is created by a typing error, and nothing is forgotten: the inputs are the history of the queries.

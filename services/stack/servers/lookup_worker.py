@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from runtime.processes.listener import host_and_port
-from runtime.settings import Settings
-from services.stack.component import Launch
-from services.stack.free_ports import choose_ports
-from services.stack.servers.health import is_well
+from dovetail.runtime.processes.listener import host_and_port
+from dovetail.runtime.settings import Settings
+from dovetail.services.stack.component import Launch
+from dovetail.services.stack.free_ports import choose_ports
+from dovetail.services.stack.servers.health import is_well
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class LookupWorker:
 
     name: str = "worker"
     after: tuple[str, ...] = ("kafka", "redis", "registry")
-    module: str = "services.worker"
+    module: str = "dovetail.services.worker"
 
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(settings.worker_port)

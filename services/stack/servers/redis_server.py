@@ -15,10 +15,10 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from changelog.errors import StackError
-from runtime.settings import Settings
-from services.stack.component import Launch
-from services.stack.free_ports import LOOPBACK, choose_ports, port_of
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import Settings
+from dovetail.services.stack.component import Launch
+from dovetail.services.stack.free_ports import LOOPBACK, choose_ports, port_of
 
 _ANSWER_TIMEOUT_S = 1.0
 _UNUSED = ("CONFIG", "DEBUG", "MODULE", "MIGRATE", "REPLICAOF", "SLAVEOF", "SAVE", "BGSAVE", "BGREWRITEAOF", "MONITOR")

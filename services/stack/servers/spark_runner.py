@@ -7,11 +7,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.processes.listener import host_and_port
-from runtime.settings import Settings
-from services.jars import jar_folder, spark_sets
-from services.stack.component import Launch
-from services.stack.free_ports import choose_ports
+from dovetail.runtime.processes.listener import host_and_port
+from dovetail.runtime.settings import Settings
+from dovetail.services.jars import jar_folder, spark_sets
+from dovetail.services.stack.component import Launch
+from dovetail.services.stack.free_ports import choose_ports
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class SparkRunner:
 
     name: str = "spark"
     after: tuple[str, ...] = ("kafka", "registry")
-    module: str = "spark_jobs.runner"
+    module: str = "dovetail.spark_jobs.runner"
 
     def prepare(self, settings: Settings) -> Launch:
         ready_file = _ready_file(settings)

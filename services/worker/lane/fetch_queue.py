@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from contextlib import suppress
 
-from services.worker.lane.fetches import Fetch
+from dovetail.services.worker.lane.fetches import Fetch
 
 
 class FetchQueue:

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import faust
 import pyarrow as pa
 
-from broker.reader import HEADED, RECORDS
-from changelog.formats.record_parts import HEADERS_TYPE
+from dovetail.broker.reader import HEADED, RECORDS
+from dovetail.changelog.formats.record_parts import HEADERS_TYPE
 
 
 class Record(Protocol):

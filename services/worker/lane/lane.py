@@ -16,14 +16,14 @@ from collections.abc import Callable
 
 from confluent_kafka import KafkaException
 
-from broker.group_member import GroupMember
-from changelog.errors import RecordsGone
-from services.worker.lane.fetch_queue import FetchQueue
-from services.worker.lane.fetches import Fetch
-from services.worker.lane.lane_settings import LaneClosed, LaneSettings, LaneTopics
-from services.worker.lane.retries import BatchAnswerer, Retries
-from services.worker.lane.transactions import NotAMember, Place
-from services.worker.lane.uncommitted_fetches import UncommittedFetches
+from dovetail.broker.group_member import GroupMember
+from dovetail.changelog.errors import RecordsGone
+from dovetail.services.worker.lane.fetch_queue import FetchQueue
+from dovetail.services.worker.lane.fetches import Fetch
+from dovetail.services.worker.lane.lane_settings import LaneClosed, LaneSettings, LaneTopics
+from dovetail.services.worker.lane.retries import BatchAnswerer, Retries
+from dovetail.services.worker.lane.transactions import NotAMember, Place
+from dovetail.services.worker.lane.uncommitted_fetches import UncommittedFetches
 
 _LOG = logging.getLogger("dovetail.worker")
 _IDLE_S = 0.1

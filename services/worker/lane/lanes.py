@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from broker.group_member import GroupMember
-from services.worker.lane.fetches import Fetch
-from services.worker.lane.lane import Lane
+from dovetail.broker.group_member import GroupMember
+from dovetail.services.worker.lane.fetches import Fetch
+from dovetail.services.worker.lane.lane import Lane
 
 _OPENING = 16
 

@@ -9,19 +9,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.names import memo_topic
-from broker.reader import TopicReader
-from broker.registry.client import schemas_of
-from changelog.encodings.message_sizes import MESSAGE_BYTES
-from changelog.errors import ServiceUnavailable
-from changelog.lookup import Lookup
-from enrichment.enricher import AnsweredBatch, Enricher
-from enrichment.memo.memo import Memo
-from enrichment.memo.memo_store import MemoStore, Update
-from joins.dataflow.lookup import Access, LookupFlow
-from joins.dataflow.ports import Ingest
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.names import memo_topic
+from dovetail.broker.reader import TopicReader
+from dovetail.broker.registry.client import schemas_of
+from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.lookup import Lookup
+from dovetail.enrichment.enricher import AnsweredBatch, Enricher
+from dovetail.enrichment.memo.memo import Memo
+from dovetail.enrichment.memo.memo_store import MemoStore, Update
+from dovetail.joins.dataflow.lookup import Access, LookupFlow
+from dovetail.joins.dataflow.ports import Ingest
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from changelog.errors import (
+from dovetail.changelog.errors import (
     Domain,
     DovetailError,
     FunctionFault,
@@ -25,11 +25,11 @@ from changelog.errors import (
     ServiceUnavailable,
     shortened,
 )
-from enrichment.enricher import AnsweredBatch
-from enrichment.memo.memo_store import Update
-from runtime.clock import now_ms
-from services.worker.lane.fetches import Record, as_batch
-from services.worker.lane.lane_settings import LaneClosed
+from dovetail.enrichment.enricher import AnsweredBatch
+from dovetail.enrichment.memo.memo_store import Update
+from dovetail.runtime.clock import now_ms
+from dovetail.services.worker.lane.fetches import Record, as_batch
+from dovetail.services.worker.lane.lane_settings import LaneClosed
 
 _LOG = logging.getLogger("dovetail.worker")
 _ATTEMPTS = 3

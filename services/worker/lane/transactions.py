@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from broker.producer_queue import Outgoing, ProducerQueue
-from broker.transactional_writer import (
+from dovetail.broker.producer_queue import Outgoing, ProducerQueue
+from dovetail.broker.transactional_writer import (
     Backoff,
     WriteTarget,
     committed_offset,
@@ -22,8 +22,8 @@ from broker.transactional_writer import (
     offsets_reader,
     transactional_producer,
 )
-from changelog.dead_letter import DeadLetter
-from changelog.errors import RecordsGone
+from dovetail.changelog.dead_letter import DeadLetter
+from dovetail.changelog.errors import RecordsGone
 
 _FENCED_PAUSE_S = 0.05
 _NOT_A_MEMBER = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID})

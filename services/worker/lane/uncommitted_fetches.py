@@ -18,16 +18,16 @@ from itertools import islice
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
-from broker.transactional_writer import Backoff, is_fenced, is_too_large
-from changelog.dead_letter import BRIEF, dead_letters
-from changelog.decode import REJECTED
-from changelog.errors import shortened
-from enrichment.enricher import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
-from enrichment.memo.memo_store import Update
-from services.worker.lane.fetches import Fetch, Record
-from services.worker.lane.lane_settings import LaneClosed, LaneSettings, LaneTopics
-from services.worker.lane.retries import BatchAnswerer, FailedRecord
-from services.worker.lane.transactions import Place, Transactions, opened
+from dovetail.broker.transactional_writer import Backoff, is_fenced, is_too_large
+from dovetail.changelog.dead_letter import BRIEF, dead_letters
+from dovetail.changelog.decode import REJECTED
+from dovetail.changelog.errors import shortened
+from dovetail.enrichment.enricher import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
+from dovetail.enrichment.memo.memo_store import Update
+from dovetail.services.worker.lane.fetches import Fetch, Record
+from dovetail.services.worker.lane.lane_settings import LaneClosed, LaneSettings, LaneTopics
+from dovetail.services.worker.lane.retries import BatchAnswerer, FailedRecord
+from dovetail.services.worker.lane.transactions import Place, Transactions, opened
 
 _LOG = logging.getLogger("dovetail.worker")
 _FENCED_PAUSE_S = 0.05

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import faust
 
-from broker.address import BrokerAddress
-from broker.clients import faust_settings
-from services.worker.lane.fetches import FetchSchema
-from services.worker.lane.lanes import Lanes
-from services.worker.query.kafka_credentials import credentials
-from services.worker.query.transport import FetchConsumer, FetchTransport
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.clients import faust_settings
+from dovetail.services.worker.lane.fetches import FetchSchema
+from dovetail.services.worker.lane.lanes import Lanes
+from dovetail.services.worker.query.kafka_credentials import credentials
+from dovetail.services.worker.query.transport import FetchConsumer, FetchTransport
 
 _QUEUED_FETCHES = 8
 _NEVER_S = 24 * 3600.0

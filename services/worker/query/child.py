@@ -1,4 +1,4 @@
-"""The process of one lookup query: ``python -m services.worker.query.child NAME --listen DESCRIPTOR``
+"""The process of one lookup query: ``python -m dovetail.services.worker.query.child NAME --listen DESCRIPTOR``
 
 A worker starts it, and its end code tells the worker what to do: ``FAILED`` is final and in the catalog already,
 ``WAITS`` means that a service is away. It ends by itself when its worker is gone.
@@ -28,49 +28,49 @@ import pyarrow as pa
 from aiohttp import web
 from confluent_kafka import KafkaException
 
-from broker import clients, topics
-from broker import group_member as group
-from broker.names import memo_topic
-from broker.presence import BrokerWatch
-from broker.query_origin import refuse_other_topics
-from broker.reader import read_topic
-from broker.topic_shapes import TopicAdmin, TopicShape, config_for
-from broker.topics import PartitionOffsets
-from broker.transactional_writer import WriteTarget
-from changelog.dead_letter import topic_of
-from changelog.errors import DovetailError, InternalError, RecordsGone, ServiceUnavailable
-from changelog.schema import Kind
-from enrichment.enricher import ROWS_IN, ROWS_OUT
-from joins.dataflow.ports import Ingest
-from runtime.clock import now_ms
-from runtime.faults import error_of
-from runtime.health_server import metrics_page
-from runtime.logs.process_log import configure_logs
-from runtime.logs.query_logs import BatchTotals, QueryLog, keep_query_logs
-from runtime.processes.engine_bounds import bounded_engine
-from runtime.query_plan import plan_of
-from runtime.settings import Settings, read_settings
-from services.commands.command_codec import command_of, outcome_bytes
-from services.live_workers import live_workers
-from services.worker.lane.lane import Lane
-from services.worker.lane.lane_settings import LaneTopics
-from services.worker.lane.lanes import Lanes
-from services.worker.lane.partition_answerer import QueryAnswers
-from services.worker.lane.transactions import Place
-from services.worker.query import worker_lease
-from services.worker.query.app import lookup_app
-from services.worker.query.claimed_origin import claimed_origin
-from services.worker.query.dictionary_commands import DictionaryCommands
-from services.worker.query.held import Held
-from services.worker.query.metrics import QueryFigures
-from services.worker.query.progress import Report, merged, waits_for
-from services.worker.query.pulse import Pulse
-from services.worker.query.standstill import Standstill
-from services.worker.query.worker_settings import WorkerSettings
-from services.worker.tables.lookup_tables import Tables
-from sql.catalog import Actual, Catalog, Query
-from sql.planner import stream_of
-from sql.syntax.redact import redacted
+from dovetail.broker import clients, topics
+from dovetail.broker import group_member as group
+from dovetail.broker.names import memo_topic
+from dovetail.broker.presence import BrokerWatch
+from dovetail.broker.query_origin import refuse_other_topics
+from dovetail.broker.reader import read_topic
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape, config_for
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.broker.transactional_writer import WriteTarget
+from dovetail.changelog.dead_letter import topic_of
+from dovetail.changelog.errors import DovetailError, InternalError, RecordsGone, ServiceUnavailable
+from dovetail.changelog.schema import Kind
+from dovetail.enrichment.enricher import ROWS_IN, ROWS_OUT
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.faults import error_of
+from dovetail.runtime.health_server import metrics_page
+from dovetail.runtime.logs.process_log import configure_logs
+from dovetail.runtime.logs.query_logs import BatchTotals, QueryLog, keep_query_logs
+from dovetail.runtime.processes.engine_bounds import bounded_engine
+from dovetail.runtime.query_plan import plan_of
+from dovetail.runtime.settings import Settings, read_settings
+from dovetail.services.commands.command_codec import command_of, outcome_bytes
+from dovetail.services.live_workers import live_workers
+from dovetail.services.worker.lane.lane import Lane
+from dovetail.services.worker.lane.lane_settings import LaneTopics
+from dovetail.services.worker.lane.lanes import Lanes
+from dovetail.services.worker.lane.partition_answerer import QueryAnswers
+from dovetail.services.worker.lane.transactions import Place
+from dovetail.services.worker.query import worker_lease
+from dovetail.services.worker.query.app import lookup_app
+from dovetail.services.worker.query.claimed_origin import claimed_origin
+from dovetail.services.worker.query.dictionary_commands import DictionaryCommands
+from dovetail.services.worker.query.held import Held
+from dovetail.services.worker.query.metrics import QueryFigures
+from dovetail.services.worker.query.progress import Report, merged, waits_for
+from dovetail.services.worker.query.pulse import Pulse
+from dovetail.services.worker.query.standstill import Standstill
+from dovetail.services.worker.query.worker_settings import WorkerSettings
+from dovetail.services.worker.tables.lookup_tables import Tables
+from dovetail.sql.catalog import Actual, Catalog, Query
+from dovetail.sql.planner import stream_of
+from dovetail.sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
@@ -417,7 +417,7 @@ async def _until_told(query: LookupQuery, listener: socket.socket, pulse: Pulse)
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m services.worker.query.child")
+    parser = argparse.ArgumentParser(prog="python -m dovetail.services.worker.query.child")
     parser.add_argument("name", help="of the query")
     parser.add_argument("--worker", default=f"{socket.gethostname()}-{os.getpid()}", help="id of the worker")
     parser.add_argument("--files", type=Path, default=None, help="folder of the worker")

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from confluent_kafka.admin import AdminClient
 
-from broker import topics
-from broker.query_origin import QueryOrigin, refuse_other_topics
-from broker.start_offsets import resolved_first_offsets
-from sql.catalog import Catalog, Query
-from sql.fragments import Fragment
+from dovetail.broker import topics
+from dovetail.broker.query_origin import QueryOrigin, refuse_other_topics
+from dovetail.broker.start_offsets import resolved_first_offsets
+from dovetail.sql.catalog import Catalog, Query
+from dovetail.sql.fragments import Fragment
 
 
 def claimed_origin(

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from changelog.errors import DovetailError
-from dictionaries.contracts import Layout
-from dictionaries.key_reader import KeyReader
-from dictionaries.wall_clock import wall_clock_ms
-from services.commands.command_codec import Command, JsonObject, Misses, Outcome, Refresh, Stats, UnknownCommand
+from dovetail.changelog.errors import DovetailError
+from dovetail.dictionaries.contracts import Layout
+from dovetail.dictionaries.key_reader import KeyReader
+from dovetail.dictionaries.wall_clock import wall_clock_ms
+from dovetail.services.commands.command_codec import (
+    Command,
+    JsonObject,
+    Misses,
+    Outcome,
+    Refresh,
+    Stats,
+    UnknownCommand,
+)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dictionaries.contracts import Layout
-from enrichment.memo.memo_store import runs_in
+from dovetail.dictionaries.contracts import Layout
+from dovetail.enrichment.memo.memo_store import runs_in
 
 LOOKED_AT_S = 5.0
 """So old may what is told be: the rows of memos are counted one by one."""

@@ -10,8 +10,8 @@ import faust
 import httpx
 from aiokafka.abc import AbstractTokenProvider  # type: ignore[import-untyped]
 
-from broker.address import BrokerSecurity, PasswordLogin, Tls, TokenLogin
-from changelog.errors import ServiceUnavailable
+from dovetail.broker.address import BrokerSecurity, PasswordLogin, Tls, TokenLogin
+from dovetail.changelog.errors import ServiceUnavailable
 
 _CALL_S = 10.0
 _EARLY_S = 10.0

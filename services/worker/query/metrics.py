@@ -9,10 +9,10 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dictionaries.cache.layout_statistics import Statistics
-from services.worker.lane.lanes import Lanes
-from services.worker.query.held import memos_in
-from services.worker.tables.lookup_tables import Tables
+from dovetail.dictionaries.cache.layout_statistics import Statistics
+from dovetail.services.worker.lane.lanes import Lanes
+from dovetail.services.worker.query.held import memos_in
+from dovetail.services.worker.tables.lookup_tables import Tables
 
 _COUNTS = {
     "rows_in": "records read and answered, in committed transactions",

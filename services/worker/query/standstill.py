@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 
 from confluent_kafka import KafkaException
 
-from broker.topics import PartitionOffsets
-from changelog.errors import ServiceUnavailable
-from runtime.staleness import Staleness
+from dovetail.broker.topics import PartitionOffsets
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.runtime.staleness import Staleness
 
 
 class Standstill:

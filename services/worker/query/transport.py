@@ -21,8 +21,8 @@ from aiokafka.errors import IllegalStateError  # type: ignore[import-untyped]
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from broker.group_member import GroupMember
-from services.worker.lane.fetches import Fetch
+from dovetail.broker.group_member import GroupMember
+from dovetail.services.worker.lane.fetches import Fetch
 
 _FETCH_WAIT_MS = 20
 """One long poll for a partition without records holds up all others of its broker."""

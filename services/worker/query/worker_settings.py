@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.address import BrokerAddress
-from dictionaries.cache.cold.redis_client import check_url
-from dictionaries.outside.outside import Outside
-from runtime.logs.query_logs import QueryLogFiles
-from runtime.settings import Settings
-from services.outside import outside_of
-from services.worker.lane.lane_settings import LaneSettings
-from services.worker.query.app import AppSettings
+from dovetail.broker.address import BrokerAddress
+from dovetail.dictionaries.cache.cold.redis_client import check_url
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.runtime.logs.query_logs import QueryLogFiles
+from dovetail.runtime.settings import Settings
+from dovetail.services.outside import outside_of
+from dovetail.services.worker.lane.lane_settings import LaneSettings
+from dovetail.services.worker.query.app import AppSettings
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ from typing import TextIO
 
 import httpx
 
-from changelog.errors import EnvironmentFault
-from dictionaries.open import ON_DEMAND
-from runtime.logs.process_log import Unfailing
-from runtime.packages import PACKAGE_ROOT
-from runtime.processes.forked import Forked, ForkServer, Request
-from services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
-from services.worker.query.pulse import PulseListener
+from dovetail.changelog.errors import EnvironmentFault
+from dovetail.dictionaries.open import ON_DEMAND
+from dovetail.runtime.logs.process_log import Unfailing
+from dovetail.runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.processes.forked import Forked, ForkServer, Request
+from dovetail.services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
+from dovetail.services.worker.query.pulse import PulseListener
 
-MODULE = "services.worker.query.child"
+MODULE = "dovetail.services.worker.query.child"
 PRELOADED = (MODULE, *ON_DEMAND)
 _LISTENER = 100
 """The number of the listening socket in the child, out of the way of those that the child opens."""

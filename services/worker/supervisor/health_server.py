@@ -9,12 +9,12 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from runtime.health_server import HealthServer, Said, own_requests_only
-from runtime.processes.listener import listening
-from runtime.serving.foreign_requests import hosts_of
-from runtime.settings import Settings
-from services.worker.supervisor.child_process import Child
-from services.worker.supervisor.worker_supervisor import WorkerSupervisor
+from dovetail.runtime.health_server import HealthServer, Said, own_requests_only
+from dovetail.runtime.processes.listener import listening
+from dovetail.runtime.serving.foreign_requests import hosts_of
+from dovetail.runtime.settings import Settings
+from dovetail.services.worker.supervisor.child_process import Child
+from dovetail.services.worker.supervisor.worker_supervisor import WorkerSupervisor
 
 
 @dataclass(frozen=True)

@@ -17,24 +17,24 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from broker import clients, topics
-from broker.names import memo_topic
-from broker.query_origin import QueryOrigin
-from changelog.errors import ServiceUnavailable
-from runtime.clock import now_ms
-from runtime.leases import Leases
-from runtime.logs.query_logs import QueryLog
-from runtime.reconciler import Reconciler, Watched
-from runtime.troubles import Patience, Setback
-from services.commands.command_codec import Command, Outcome
-from services.live_workers import live_workers
-from services.worker.query.child import FAILED, WAITS
-from services.worker.query.worker_lease import WorkerLease
-from services.worker.query.worker_settings import WorkerSettings
-from services.worker.supervisor.child_process import Child, fork_server
-from sql.catalog import Actual, Catalog, Query, Worker
-from sql.engines import Engine
-from sql.syntax.redact import redacted
+from dovetail.broker import clients, topics
+from dovetail.broker.names import memo_topic
+from dovetail.broker.query_origin import QueryOrigin
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.leases import Leases
+from dovetail.runtime.logs.query_logs import QueryLog
+from dovetail.runtime.reconciler import Reconciler, Watched
+from dovetail.runtime.troubles import Patience, Setback
+from dovetail.services.commands.command_codec import Command, Outcome
+from dovetail.services.live_workers import live_workers
+from dovetail.services.worker.query.child import FAILED, WAITS
+from dovetail.services.worker.query.worker_lease import WorkerLease
+from dovetail.services.worker.query.worker_settings import WorkerSettings
+from dovetail.services.worker.supervisor.child_process import Child, fork_server
+from dovetail.sql.catalog import Actual, Catalog, Query, Worker
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.worker")
 _SEEN_EVERY_S = 2.0

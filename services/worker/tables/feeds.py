@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.following import TopicFollower
-from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
-from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed_decoder import FeedDecoder
-from dictionaries.feed.feed_definition import Feed
-from dictionaries.feed.resumption import resume_offsets
-from dictionaries.feed.source_changes import Fed, SourceChanges
-from runtime.clock import now_ms
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.following import TopicFollower
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, UnknownName
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.feed.feed_decoder import FeedDecoder
+from dovetail.dictionaries.feed.feed_definition import Feed
+from dovetail.dictionaries.feed.resumption import resume_offsets
+from dovetail.dictionaries.feed.source_changes import Fed, SourceChanges
+from dovetail.runtime.clock import now_ms
 
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 5_000

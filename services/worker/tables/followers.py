@@ -16,23 +16,23 @@ import pyarrow as pa
 from confluent_kafka import KafkaException, Message
 from confluent_kafka.admin import AdminClient
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.following import TopicFollower
-from broker.reader import as_records
-from broker.registry.client import schemas_of
-from broker.topic_writer import TopicWriter
-from changelog.changes import Changes
-from changelog.decode import Decoder
-from changelog.encode import Encoded, records_of
-from changelog.encodings.interface import SchemaSource
-from changelog.errors import ServiceUnavailable, UnknownName
-from changelog.lookup import Key, Row, Rows
-from changelog.schema import StreamSchema
-from dictionaries.resources import Watch
-from enrichment.stream_rows.rows_store import RowsStore
-from sql.relations import Stream
-from sql.syntax.statements import Index
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.following import TopicFollower
+from dovetail.broker.reader import as_records
+from dovetail.broker.registry.client import schemas_of
+from dovetail.broker.topic_writer import TopicWriter
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import Encoded, records_of
+from dovetail.changelog.encodings.interface import SchemaSource
+from dovetail.changelog.errors import ServiceUnavailable, UnknownName
+from dovetail.changelog.lookup import Key, Row, Rows
+from dovetail.changelog.schema import StreamSchema
+from dovetail.dictionaries.resources import Watch
+from dovetail.enrichment.stream_rows.rows_store import RowsStore
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.statements import Index
 
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 20_000

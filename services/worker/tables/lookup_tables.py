@@ -8,27 +8,27 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from broker.address import BrokerAddress
-from changelog.errors import InternalError
-from changelog.lookup import Key, Lookup, LookupRejected, Rows
-from changelog.schema import Column
-from dictionaries.contracts import Layout, Source
-from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed_definition import feed_of
-from dictionaries.feed.source_changes import Fed
-from dictionaries.key_reader import KeyReader
-from dictionaries.open import open_layout, open_source
-from dictionaries.outside.outside import Outside
-from dictionaries.resources import Resources
-from enrichment.dictionary_definitions import definition_of
-from enrichment.stream_rows.rows_store import StoreLookup
-from joins.dataflow.lookup import Access, LookupTarget
-from services.worker.tables.feeds import FeedReader
-from services.worker.tables.followers import Followers
-from sql.catalog import Catalog
-from sql.planner import stream_of
-from sql.relations import Stream
-from sql.syntax.statements import CreateDictionary, Index
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.lookup import Key, Lookup, LookupRejected, Rows
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.contracts import Layout, Source
+from dovetail.dictionaries.definition.definition import Definition
+from dovetail.dictionaries.feed.feed_definition import feed_of
+from dovetail.dictionaries.feed.source_changes import Fed
+from dovetail.dictionaries.key_reader import KeyReader
+from dovetail.dictionaries.open import open_layout, open_source
+from dovetail.dictionaries.outside.outside import Outside
+from dovetail.dictionaries.resources import Resources
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.enrichment.stream_rows.rows_store import StoreLookup
+from dovetail.joins.dataflow.lookup import Access, LookupTarget
+from dovetail.services.worker.tables.feeds import FeedReader
+from dovetail.services.worker.tables.followers import Followers
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import stream_of
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.statements import CreateDictionary, Index
 
 
 @dataclass

@@ -27,19 +27,19 @@ from functools import reduce
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import InternalError, SqlError, Unsupported
-from joins.dataflow.ports import JoinKind
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.resolve import resolved
-from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
-from sql.expressions.comparison import comparison
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjuncts, split
-from sql.plan.joins import Apply
-from sql.plan.maps import filtered
-from sql.plan.nodes import Aggregate, Join, Map, Node, column_of
-from sql.plan.properties import one_row, walk
-from sql.plan.unique_keys import never_null, unique_keys
+from dovetail.changelog.errors import InternalError, SqlError, Unsupported
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.resolve import resolved
+from dovetail.sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
+from dovetail.sql.expressions.comparison import comparison
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjuncts, split
+from dovetail.sql.plan.joins import Apply
+from dovetail.sql.plan.maps import filtered
+from dovetail.sql.plan.nodes import Aggregate, Join, Map, Node, column_of
+from dovetail.sql.plan.properties import one_row, walk
+from dovetail.sql.plan.unique_keys import never_null, unique_keys
 
 _ASKED = f"{HIDDEN_TABLE}in"
 """What the columns of a subquery are called while the condition on them is looked up."""

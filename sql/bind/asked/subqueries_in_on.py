@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from joins.dataflow.ports import JoinKind
-from sql.bind.asked.subqueries import Subqueries, asking, joined_with
-from sql.bind.clauses import event_time
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.from_clause.join_method import kind_of
-from sql.bind.scope import Scope, place_of
-from sql.expressions.predicates import conjuncts
-from sql.plan.nodes import LookupTable, Static
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.bind.asked.subqueries import Subqueries, asking, joined_with
+from dovetail.sql.bind.clauses import event_time
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.from_clause.join_method import kind_of
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.expressions.predicates import conjuncts
+from dovetail.sql.plan.nodes import LookupTable, Static
 
 _ON = "JOIN .. ON"
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from changelog.dead_letter import is_letters
-from changelog.errors import SqlError, Unsupported
-from changelog.schema import EVENT_TIME_TYPE
-from sql.bind.aggregates import grouping_sets, without_aliases
-from sql.bind.bounded.snapshot_expressions import SnapshotExpressions
-from sql.bind.bounded.snapshot_from import SnapshotFrom
-from sql.bind.bounded.snapshot_items import (
+from dovetail.changelog.dead_letter import is_letters
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.schema import EVENT_TIME_TYPE
+from dovetail.sql.bind.aggregates import grouping_sets, without_aliases
+from dovetail.sql.bind.bounded.snapshot_expressions import SnapshotExpressions
+from dovetail.sql.bind.bounded.snapshot_from import SnapshotFrom
+from dovetail.sql.bind.bounded.snapshot_items import (
     Columns,
     SnapshotItem,
     column_of,
@@ -29,36 +29,36 @@ from sql.bind.bounded.snapshot_items import (
     united,
     windows_of,
 )
-from sql.bind.bounded.snapshot_names import SnapshotNames
-from sql.bind.bounded.snapshot_relations import SnapshotRelations
-from sql.bind.bounded.snapshot_sessions import fill_in, sessions_of
-from sql.bind.clauses import order_by_names
-from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
-from sql.bind.from_clause.sessions import SessionCall
-from sql.bind.from_clause.windows import END, START, WindowCall, check_units
-from sql.bind.groups.grouping_sets import GroupingSets
-from sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
-from sql.bind.partitions.first_rows import (
+from dovetail.sql.bind.bounded.snapshot_names import SnapshotNames
+from dovetail.sql.bind.bounded.snapshot_relations import SnapshotRelations
+from dovetail.sql.bind.bounded.snapshot_sessions import fill_in, sessions_of
+from dovetail.sql.bind.clauses import order_by_names
+from dovetail.sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
+from dovetail.sql.bind.from_clause.sessions import SessionCall
+from dovetail.sql.bind.from_clause.windows import END, START, WindowCall, check_units
+from dovetail.sql.bind.groups.grouping_sets import GroupingSets
+from dovetail.sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
+from dovetail.sql.bind.partitions.first_rows import (
     is_distinct_on,
     limit_by,
     number_first_of_each,
     number_first_rows,
     spell_out_windows,
 )
-from sql.bind.partitions.ties import ties_of, told_apart
-from sql.bind.projection import expect_columns, is_delta, selected
-from sql.bind.reading import spelled_out
-from sql.bind.resolve import typed
-from sql.bind.scope import Scope, place_of
-from sql.bind.set_operations import name_of
-from sql.bind.written.qualifiers import is_cte
-from sql.functions.translate import in_order_of
-from sql.functions.typed import Typed
-from sql.plan.column_names import output_names
-from sql.relations import Relations
-from sql.syntax.calls import WINDOWS, dotted_name, function_name
-from sql.syntax.statements import CreateView
-from sql.system_tables import DATABASE
+from dovetail.sql.bind.partitions.ties import ties_of, told_apart
+from dovetail.sql.bind.projection import expect_columns, is_delta, selected
+from dovetail.sql.bind.reading import spelled_out
+from dovetail.sql.bind.resolve import typed
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.bind.set_operations import name_of
+from dovetail.sql.bind.written.qualifiers import is_cte
+from dovetail.sql.functions.translate import in_order_of
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.plan.column_names import output_names
+from dovetail.sql.relations import Relations
+from dovetail.sql.syntax.calls import WINDOWS, dotted_name, function_name
+from dovetail.sql.syntax.statements import CreateView
+from dovetail.sql.system_tables import DATABASE
 
 
 @dataclass(frozen=True)

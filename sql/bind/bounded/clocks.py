@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.expressions.engine import parsed
-from sql.functions.translate import Special, Translator
-from sql.functions.typed import Typed
-from sql.syntax.rules import Rules
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.functions.translate import Special, Translator
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.syntax.rules import Rules
 
 _NOW = pa.timestamp("us", "UTC")
 _THREE: exp.Expr = exp.Literal.number(3)

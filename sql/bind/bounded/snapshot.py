@@ -13,22 +13,22 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.formats import decimal_text
-from sql.bind.bounded.bounded_query import BoundedBinder
-from sql.bind.bounded.snapshot_items import column_of
-from sql.bind.bounded.snapshot_names import SnapshotNames
-from sql.bind.bounded.snapshot_relations import SnapshotRelations
-from sql.bind.named_columns import named_as
-from sql.bind.scope import place_of
-from sql.bind.written.untranslated import as_written, refuse_untranslated
-from sql.expressions import engine
-from sql.expressions.dict_functions import dict_calls, dict_function
-from sql.expressions.evaluate import run
-from sql.functions.translate import Dialect
-from sql.relations import Relations, Stream
-from sql.syntax.faults import told_in_order
-from sql.syntax.statements import CreateView
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.formats import decimal_text
+from dovetail.sql.bind.bounded.bounded_query import BoundedBinder
+from dovetail.sql.bind.bounded.snapshot_items import column_of
+from dovetail.sql.bind.bounded.snapshot_names import SnapshotNames
+from dovetail.sql.bind.bounded.snapshot_relations import SnapshotRelations
+from dovetail.sql.bind.named_columns import named_as
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.bind.written.untranslated import as_written, refuse_untranslated
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.dict_functions import dict_calls, dict_function
+from dovetail.sql.expressions.evaluate import run
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.relations import Relations, Stream
+from dovetail.sql.syntax.faults import told_in_order
+from dovetail.sql.syntax.statements import CreateView
 
 
 @dataclass(frozen=True)

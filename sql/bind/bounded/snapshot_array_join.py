@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.bind.scope import Scope
-from sql.expressions.engine import type_name
-from sql.functions.timeplus.arrays import default_of
-from sql.functions.typed import filled
+from dovetail.sql.bind.scope import Scope
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.timeplus.arrays import default_of
+from dovetail.sql.functions.typed import filled
 
 Array = tuple[exp.Expr, pa.DataType]
 """An array in the engine's SQL, and its type."""

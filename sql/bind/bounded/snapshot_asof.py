@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sql.expressions.predicates import conjuncts
+from dovetail.sql.expressions.predicates import conjuncts
 
 _ARRIVED = "arrived"
 

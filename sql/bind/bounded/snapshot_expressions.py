@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from sql.bind.bounded.clocks import clocks
-from sql.bind.bounded.snapshot_items import Columns
-from sql.bind.bounded.snapshot_names import SnapshotNames
-from sql.bind.from_clause.join_method import terms_of
-from sql.bind.resolve import Within, condition, typed, typed_on
-from sql.bind.scope import Scope, place_of
-from sql.functions.environment import KIND, Environment
-from sql.functions.translate import Translator
-from sql.functions.typed import Typed
-from sql.plan.conditions.unfit_constants import refuse_unfit_condition
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.bind.bounded.clocks import clocks
+from dovetail.sql.bind.bounded.snapshot_items import Columns
+from dovetail.sql.bind.bounded.snapshot_names import SnapshotNames
+from dovetail.sql.bind.from_clause.join_method import terms_of
+from dovetail.sql.bind.resolve import Within, condition, typed, typed_on
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.functions.environment import KIND, Environment
+from dovetail.sql.functions.translate import Translator
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.plan.conditions.unfit_constants import refuse_unfit_condition
 
 _QUERY = "subquery#"
 """The call that stands for a subquery in an expression while the rest of it is translated."""

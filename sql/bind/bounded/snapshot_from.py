@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sql.bind.bounded.snapshot_array_join import column_names, rows_of, unnested
-from sql.bind.bounded.snapshot_asof import Right, as_duckdb
-from sql.bind.bounded.snapshot_expressions import SnapshotExpressions
-from sql.bind.bounded.snapshot_items import SnapshotItem, column_of, refuse_join
-from sql.bind.bounded.snapshot_names import SnapshotNames
-from sql.bind.from_clause.array_join import CLAUSE, PREFIX, is_array_join, joined_arrays, with_elements
-from sql.bind.from_clause.brackets import join_in_brackets
-from sql.bind.from_clause.join_method import using_names
-from sql.bind.from_clause.laterals import is_lateral
-from sql.bind.scope import Scope, place_of
+from dovetail.sql.bind.bounded.snapshot_array_join import column_names, rows_of, unnested
+from dovetail.sql.bind.bounded.snapshot_asof import Right, as_duckdb
+from dovetail.sql.bind.bounded.snapshot_expressions import SnapshotExpressions
+from dovetail.sql.bind.bounded.snapshot_items import SnapshotItem, column_of, refuse_join
+from dovetail.sql.bind.bounded.snapshot_names import SnapshotNames
+from dovetail.sql.bind.from_clause.array_join import CLAUSE, PREFIX, is_array_join, joined_arrays, with_elements
+from dovetail.sql.bind.from_clause.brackets import join_in_brackets
+from dovetail.sql.bind.from_clause.join_method import using_names
+from dovetail.sql.bind.from_clause.laterals import is_lateral
+from dovetail.sql.bind.scope import Scope, place_of
 
 
 @dataclass(frozen=True)

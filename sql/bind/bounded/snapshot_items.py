@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from changelog.schema import EVENT_TIME_TYPE, TIME
-from sql.bind.clauses import event_time, refuse_match_condition
-from sql.bind.from_clause.windows import END, START, WindowCall
-from sql.bind.named_columns import under_alias
-from sql.bind.partitions.first_rows import row_count
-from sql.bind.scope import place_of
-from sql.expressions.engine import parsed
-from sql.expressions.evaluate import common_type, quoted
-from sql.relations import Stream
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME
+from dovetail.sql.bind.clauses import event_time, refuse_match_condition
+from dovetail.sql.bind.from_clause.windows import END, START, WindowCall
+from dovetail.sql.bind.named_columns import under_alias
+from dovetail.sql.bind.partitions.first_rows import row_count
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.evaluate import common_type, quoted
+from dovetail.sql.relations import Stream
 
 Columns = Sequence[tuple[str, pa.DataType]]
 """The columns of a query, in order."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sql.bind.bounded.snapshot_items import SnapshotItem, column_of
-from sql.bind.scope import Scope, Visible
-from sql.functions.translate import Dialect
-from sql.plan.column_names import unused
+from dovetail.sql.bind.bounded.snapshot_items import SnapshotItem, column_of
+from dovetail.sql.bind.scope import Scope, Visible
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.plan.column_names import unused
 
 
 @dataclass

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import UnknownName, Unsupported
-from changelog.schema import TIME
-from changelog.suggest import suggestion
-from sql.bind.bounded.snapshot_items import SnapshotItem, columns_in, content_schema, renamed_relation
-from sql.bind.scope import place_of
-from sql.expressions.times.digits import planned
-from sql.relations import Stream, with_rows
-from sql.syntax.statements import CreateDictionary, CreateFunction, CreateStream, CreateView
-from sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.schema import TIME
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.bind.bounded.snapshot_items import SnapshotItem, columns_in, content_schema, renamed_relation
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.expressions.times.digits import planned
+from dovetail.sql.relations import Stream, with_rows
+from dovetail.sql.syntax.statements import CreateDictionary, CreateFunction, CreateStream, CreateView
+from dovetail.sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
 
 
 @dataclass(frozen=True)

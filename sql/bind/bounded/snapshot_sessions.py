@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from sql.bind.from_clause.sessions import SessionCall
-from sql.bind.from_clause.windows import END, START
-from sql.bind.groups.session_keys import refused_bounds, refused_rows
-from sql.expressions.engine import parsed
-from sql.expressions.evaluate import quoted
-from sql.expressions.predicates import conjuncts
-from sql.plan.time_text import in_units, per_unit
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.bind.from_clause.sessions import SessionCall
+from dovetail.sql.bind.from_clause.windows import END, START
+from dovetail.sql.bind.groups.session_keys import refused_bounds, refused_rows
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.evaluate import quoted
+from dovetail.sql.expressions.predicates import conjuncts
+from dovetail.sql.plan.time_text import in_units, per_unit
 
 _PLACE = "place of sessions"
 """The note on a FROM item in sessions: where it is written."""

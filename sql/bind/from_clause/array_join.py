@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.resolve import resolved
-from sql.bind.scope import Scope, Visible, place_of
-from sql.expressions.expression import Expr
-from sql.plan.nodes import ArrayJoin, Static
-from sql.syntax.dialect import ARRAY
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.resolve import resolved
+from dovetail.sql.bind.scope import Scope, Visible, place_of
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.nodes import ArrayJoin, Static
+from dovetail.sql.syntax.dialect import ARRAY
 
 CLAUSE = "ARRAY JOIN"
 PREFIX = "array"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from sql.bind.from_clause.array_join import CLAUSE, is_array_join
-from sql.bind.scope import place_of
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.bind.from_clause.array_join import CLAUSE, is_array_join
+from dovetail.sql.bind.scope import place_of
 
 
 def join_in_brackets(table: exp.Expr) -> exp.Expr | None:

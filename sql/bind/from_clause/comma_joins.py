@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sql.bind.from_clause.array_join import is_array_join
-from sql.bind.from_clause.laterals import is_lateral
-from sql.bind.scope import HIDDEN_TABLE, Scope
-from sql.expressions.predicates import conjuncts
+from dovetail.sql.bind.from_clause.array_join import is_array_join
+from dovetail.sql.bind.from_clause.laterals import is_lateral
+from dovetail.sql.bind.scope import HIDDEN_TABLE, Scope
+from dovetail.sql.expressions.predicates import conjuncts
 
 
 @dataclass

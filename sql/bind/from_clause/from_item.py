@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sql.bind.named_columns import under_alias
-from sql.bind.scope import Scope, Visible
-from sql.expressions.expression import Structure
-from sql.functions.translate import Dialect
-from sql.plan.nodes import LookupTable, Node
+from dovetail.sql.bind.named_columns import under_alias
+from dovetail.sql.bind.scope import Scope, Visible
+from dovetail.sql.expressions.expression import Structure
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.plan.nodes import LookupTable, Node
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from changelog.errors import UnknownName
-from sql.bind.aggregates import is_grouped
-from sql.bind.reading import spelled_out
-from sql.query_settings import Value
-from sql.relations import Relations
-from sql.syntax.calls import WINDOWS, function_name
-from sql.syntax.statements import CreateView
+from dovetail.changelog.errors import UnknownName
+from dovetail.sql.bind.aggregates import is_grouped
+from dovetail.sql.bind.reading import spelled_out
+from dovetail.sql.query_settings import Value
+from dovetail.sql.relations import Relations
+from dovetail.sql.syntax.calls import WINDOWS, function_name
+from dovetail.sql.syntax.statements import CreateView
 
 _OF_OUTPUT = ("output", "output_format", "buckets", "late_topic")
 """Settings that are about the topics and the state of a view rather than about its rows."""

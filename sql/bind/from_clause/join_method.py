@@ -14,18 +14,18 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from joins.dataflow.ports import JoinKind
-from sql.bind.clauses import event_time
-from sql.bind.resolve import resolved
-from sql.bind.scope import Scope, place_of
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjuncts
-from sql.plan.conditions.lag import LAG_FORM
-from sql.plan.joins.as_written import LAG_BEHIND, AsWritten, Choice, Lag
-from sql.query_settings import QuerySettings
-from sql.syntax.calls import function_name
-from sql.syntax.intervals import milliseconds
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.bind.clauses import event_time
+from dovetail.sql.bind.resolve import resolved
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import conjuncts
+from dovetail.sql.plan.conditions.lag import LAG_FORM
+from dovetail.sql.plan.joins.as_written import LAG_BEHIND, AsWritten, Choice, Lag
+from dovetail.sql.query_settings import QuerySettings
+from dovetail.sql.syntax.calls import function_name
+from dovetail.sql.syntax.intervals import milliseconds
 
 _AS_OF = "FOR SYSTEM_TIME AS OF"
 

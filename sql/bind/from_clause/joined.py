@@ -8,11 +8,11 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from joins.dataflow.ports import JoinKind, Pad
-from sql.bind.clauses import is_process_time
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.from_clause.join_method import (
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.dataflow.ports import JoinKind, Pad
+from dovetail.sql.bind.clauses import is_process_time
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.from_clause.join_method import (
     as_written,
     direct_joins,
     kind_of,
@@ -20,18 +20,18 @@ from sql.bind.from_clause.join_method import (
     terms_of,
     using_names,
 )
-from sql.bind.resolve import resolved_on
-from sql.bind.scope import place_of
-from sql.expressions.comparison import comparison
-from sql.expressions.expression import Expr, coalesce, equality
-from sql.expressions.predicates import conjuncts
-from sql.plan.joins import AsWritten
-from sql.plan.joins.as_written import Choice
-from sql.plan.maps import filtered, identity
-from sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
-from sql.plan.properties import rules_of
-from sql.query_settings import QuerySettings
-from sql.syntax.rules import Rules
+from dovetail.sql.bind.resolve import resolved_on
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.expressions.comparison import comparison
+from dovetail.sql.expressions.expression import Expr, coalesce, equality
+from dovetail.sql.expressions.predicates import conjuncts
+from dovetail.sql.plan.joins import AsWritten
+from dovetail.sql.plan.joins.as_written import Choice
+from dovetail.sql.plan.maps import filtered, identity
+from dovetail.sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
+from dovetail.sql.plan.properties import rules_of
+from dovetail.sql.query_settings import QuerySettings
+from dovetail.sql.syntax.rules import Rules
 
 
 def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySettings) -> FromItem:

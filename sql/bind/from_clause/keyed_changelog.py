@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from changelog.errors import UnknownName, Unsupported
-from changelog.schema import Kind
-from sql.bind.from_clause.from_item import FromItem
-from sql.plan.nodes import Join, Keyed, LookupJoin, Node, Scan, Static, rebuilt
-from sql.plan.properties import changes, source_of, walk
-from sql.relations import Stream
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.plan.nodes import Join, Keyed, LookupJoin, Node, Scan, Static, rebuilt
+from dovetail.sql.plan.properties import changes, source_of, walk
+from dovetail.sql.relations import Stream
 
 
 def keyed(stream: Stream, keys: Sequence[str], place: str) -> Stream:

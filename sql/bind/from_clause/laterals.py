@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from joins.dataflow.ports import JoinKind
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.scope import place_of
-from sql.expressions.predicates import conjuncts
-from sql.plan.joins import Apply
-from sql.plan.nodes import Join
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.expressions.predicates import conjuncts
+from dovetail.sql.plan.joins import Apply
+from dovetail.sql.plan.nodes import Join
 
 
 def is_lateral(join: exp.Join) -> bool:

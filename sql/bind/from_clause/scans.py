@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from changelog.schema import SEQUENCE, TIME, Kind
-from joins.dataflow.ports import Watermark
-from sql.bind.from_clause.from_item import FromItem
-from sql.functions.growth import read_relation
-from sql.functions.translate import Dialect
-from sql.plan.nodes import Scan
-from sql.query_settings import QuerySettings, seek_offsets
-from sql.relations import Stream
-from sql.syntax.rules import Rules
-from sql.watermarks import as_set
+from dovetail.changelog.schema import SEQUENCE, TIME, Kind
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.functions.growth import read_relation
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.query_settings import QuerySettings, seek_offsets
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.watermarks import as_set
 
 
 def scanned(stream: Stream, alias: str, settings: QuerySettings, dialect: Dialect, *, seeks: bool) -> FromItem:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.from_clause.windows import as_table, check_length, name_of, time_of, window_columns, with_bounds
-from sql.bind.scope import place_of
-from sql.plan.nodes import Sessions
-from sql.syntax.intervals import milliseconds
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.from_clause.windows import as_table, check_length, name_of, time_of, window_columns, with_bounds
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.plan.nodes import Sessions
+from dovetail.sql.syntax.intervals import milliseconds
 
 _FORM = "SESSION(stream, time, INTERVAL '5' MINUTE) or session(stream, time, 5m); the longest session may follow"
 

@@ -13,13 +13,13 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from changelog.schema import TIME, Kind
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.scope import Scope, Visible, place_of
-from sql.plan.nodes import Scan, Sessions, Window
-from sql.syntax.calls import function_name
-from sql.syntax.intervals import milliseconds
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.schema import TIME, Kind
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.scope import Scope, Visible, place_of
+from dovetail.sql.plan.nodes import Scan, Sessions, Window
+from dovetail.sql.syntax.calls import function_name
+from dovetail.sql.syntax.intervals import milliseconds
 
 START, END = "window_start", "window_end"
 _FORMS = {

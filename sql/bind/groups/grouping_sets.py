@@ -17,8 +17,8 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from sql.bind.scope import place_of
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.bind.scope import place_of
 
 MOST = 4096
 """The most sets of one GROUP BY, as many as PostgreSQL takes: each row is counted in every one."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from changelog.errors import Unsupported
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import split
-from sql.plan.maps import filtered, identity
-from sql.plan.nodes import Aggregate, Map, Node, Sessions
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import split
+from dovetail.sql.plan.maps import filtered, identity
+from dovetail.sql.plan.nodes import Aggregate, Map, Node, Sessions
 
 KEY = "__s"
 """What the names of computed keys begin with."""

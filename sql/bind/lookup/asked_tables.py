@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from changelog.errors import UnknownName, Unsupported
-from sql.bind.aggregates import is_grouped
-from sql.bind.clauses import is_process_time
-from sql.bind.scope import Scope, place_of
-from sql.bind.static import is_static
-from sql.relations import Relations
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.sql.bind.aggregates import is_grouped
+from dovetail.sql.bind.clauses import is_process_time
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.bind.static import is_static
+from dovetail.sql.relations import Relations
 
 _FURTHER_CLAUSES = (
     "with_",

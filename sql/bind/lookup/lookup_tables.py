@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changelog.errors import UnknownName, Unsupported
-from changelog.formats.members import Member
-from changelog.schema import EVENT_TIME_TYPE, TIME, Column, Kind
-from changelog.suggest import suggestion
-from joins.dataflow.lookup import LookupTarget
-from sql.plan.nodes import Cover, LookupTable
-from sql.relations import Stream, as_planned
-from sql.syntax.statements import Clause, CreateDictionary, CreateStream, CreateView, Index
-from sql.transforms.static_join_step import default_of
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.formats.members import Member
+from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Column, Kind
+from dovetail.changelog.suggest import suggestion
+from dovetail.joins.dataflow.lookup import LookupTarget
+from dovetail.sql.plan.nodes import Cover, LookupTable
+from dovetail.sql.relations import Stream, as_planned
+from dovetail.sql.syntax.statements import Clause, CreateDictionary, CreateStream, CreateView, Index
+from dovetail.sql.transforms.static_join_step import default_of
 
 _SHOWN = {"ttl": " s", "max_hot_key_count": "", "stream": "", "size_in_cells": ""}
 """The parameters of a layout that EXPLAIN shows, with their units."""

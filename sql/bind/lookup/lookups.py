@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.schema import Kind
-from joins.dataflow.ports import JoinKind
-from sql.bind.clauses import event_time, is_process_time
-from sql.bind.from_clause.from_item import FromItem
-from sql.bind.from_clause.join_method import direct_joins
-from sql.bind.lookup.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
-from sql.bind.resolve import resolved
-from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
-from sql.bind.written.qualifiers import is_cte
-from sql.expressions.dict_functions import DictCall, dict_calls
-from sql.expressions.expression import Expr, structure
-from sql.plan.nodes import Cover, LookupJoin, LookupTable, column_of
-from sql.query_settings import QuerySettings
-from sql.relations import HasRows, Relations, Stream, with_rows
-from sql.syntax.calls import dotted_name
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateView
-from sql.system_tables import DATABASE, is_of_system
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.bind.clauses import event_time, is_process_time
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.from_clause.join_method import direct_joins
+from dovetail.sql.bind.lookup.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
+from dovetail.sql.bind.resolve import resolved
+from dovetail.sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
+from dovetail.sql.bind.written.qualifiers import is_cte
+from dovetail.sql.expressions.dict_functions import DictCall, dict_calls
+from dovetail.sql.expressions.expression import Expr, structure
+from dovetail.sql.plan.nodes import Cover, LookupJoin, LookupTable, column_of
+from dovetail.sql.query_settings import QuerySettings
+from dovetail.sql.relations import HasRows, Relations, Stream, with_rows
+from dovetail.sql.syntax.calls import dotted_name
+from dovetail.sql.syntax.statements import CreateDictionary, CreateIndex, CreateView
+from dovetail.sql.system_tables import DATABASE, is_of_system
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from sql.bind.scope import place_of
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.bind.scope import place_of
 
 
 def spell_out_windows(select: exp.Select) -> None:

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from sql.expressions.expression import columns_read, structure
-from sql.expressions.partitions.window_calls import called_in, frame_kind, name_of, read_by
+from dovetail.sql.expressions.expression import columns_read, structure
+from dovetail.sql.expressions.partitions.window_calls import called_in, frame_kind, name_of, read_by
 
 _TIE = "tie"
 _NUMBERED = frozenset({"row_number", "ntile", "lag", "lead"})

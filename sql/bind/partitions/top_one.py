@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.expressions.expression import structure
-from sql.functions.aggregate_calls import aggregates_in
+from dovetail.sql.expressions.expression import structure
+from dovetail.sql.functions.aggregate_calls import aggregates_in
 
 _OTHER_CLAUSES = ("group", "having", "distinct", "offset", "qualify", "windows", "laterals")
 

@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from joins.state.order import is_ordered
-from sql.bind.partitions.ties import is_tie
-from sql.expressions.expression import Expr, Structure, structure
-from sql.expressions.partitions.window_calls import arguments_of, called_in, frame_kind, name_of
-from sql.plan.column_names import unused
-from sql.plan.maps import identity
-from sql.plan.nodes import Map, Node, Over
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.state.order import is_ordered
+from dovetail.sql.bind.partitions.ties import is_tie
+from dovetail.sql.expressions.expression import Expr, Structure, structure
+from dovetail.sql.expressions.partitions.window_calls import arguments_of, called_in, frame_kind, name_of
+from dovetail.sql.plan.column_names import unused
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import Map, Node, Over
 
 PART = "__w"
 """What the names of computed columns begin with that windows read."""

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 
-from changelog.dead_letter import is_letters
-from changelog.errors import SqlError, UnknownName
-from sql.bind.scope import place_of
-from sql.syntax.calls import DATABASES, WINDOWS, dotted_name, function_name, qualifier
-from sql.system_tables import DATABASE
+from dovetail.changelog.dead_letter import is_letters
+from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.sql.bind.scope import place_of
+from dovetail.sql.syntax.calls import DATABASES, WINDOWS, dotted_name, function_name, qualifier
+from dovetail.sql.system_tables import DATABASE
 
 
 def is_cte(named: exp.Expr, ctes: Collection[str]) -> bool:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from sqlglot import ErrorLevel, exp
 
-from changelog.errors import Unsupported
-from sql.bind.scope import place_of
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.bind.scope import place_of
 
 _PAIR = "this expression"
 READ: Mapping[type[exp.Expr], str] = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from sql.bind.written.qualifiers import unqualified
-from sql.bind.written.unread import refuse_unread
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.bind.written.qualifiers import unqualified
+from dovetail.sql.bind.written.unread import refuse_unread
 
 _AS_WRITTEN = "as written"
 _KEPT = (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Exists, exp.DataType, exp.Lambda)

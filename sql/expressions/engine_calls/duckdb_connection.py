@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import duckdb
 
-from sql.expressions.engine_calls.bounds import Bounds, bounds_of_process
-from sql.expressions.guard import ALWAYS_DISABLED, DISABLED_WITH_GUARDS
+from dovetail.sql.expressions.engine_calls.bounds import Bounds, bounds_of_process
+from dovetail.sql.expressions.guard import ALWAYS_DISABLED, DISABLED_WITH_GUARDS
 
 _SHUT_IN: Mapping[str, str | int] = {
     # One thread keeps rows in order.

@@ -11,9 +11,9 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from changelog.errors import FunctionFault
-from sql.expressions.engine import type_name
-from sql.expressions.python_functions import PythonFunction, called_in
+from dovetail.changelog.errors import FunctionFault
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.expressions.python_functions import PythonFunction, called_in
 
 _local = threading.local()
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.rows import Positions
-from sql.expressions.evaluate import quoted, run
-from sql.expressions.expression import Expr
+from dovetail.changelog.rows import Positions
+from dovetail.sql.expressions.evaluate import quoted, run
+from dovetail.sql.expressions.expression import Expr
 
 _PARTITION, _PLACE = "__partition", "__place"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from sql.functions.registry import RefusedCall, Registry
-from sql.functions.risingwave import arrays, conditions, json, numbers, text, times
-from sql.functions.risingwave.refusals import REFUSED
+from dovetail.sql.functions.registry import RefusedCall, Registry
+from dovetail.sql.functions.risingwave import arrays, conditions, json, numbers, text, times
+from dovetail.sql.functions.risingwave.refusals import REFUSED
 
 
 @cache

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.functions import long_arithmetic
-from sql.functions.risingwave.values.casts import cast
-from sql.functions.risingwave.values.kinds import (
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions import long_arithmetic
+from dovetail.sql.functions.risingwave.values.casts import cast
+from dovetail.sql.functions.risingwave.values.kinds import (
     CLOCK,
     DATE,
     DOUBLE,
@@ -34,7 +34,7 @@ from sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
-from sql.functions.typed import Typed
+from dovetail.sql.functions.typed import Typed
 
 _QUOTIENT_SCALE = 16
 _PRODUCT_SCALE = 20

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave.comparisons import concatenated, has_all
-from sql.functions.risingwave.signatures import Group, argument
-from sql.functions.risingwave.values.casts import cast, kind_in_common, unified
-from sql.functions.risingwave.values.kinds import (
+from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.risingwave.comparisons import concatenated, has_all
+from dovetail.sql.functions.risingwave.signatures import Group, argument
+from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common, unified
+from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
     INT,
     TEXT,
@@ -22,8 +22,8 @@ from sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
-from sql.functions.risingwave.values.texts import output_of
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.risingwave.values.texts import output_of
+from dovetail.sql.functions.typed import Typed, filled
 
 
 def _list(value: Typed) -> Typed:

@@ -9,11 +9,11 @@ from functools import lru_cache
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.expressions import engine
-from sql.expressions.evaluate import run
-from sql.functions.risingwave.values.casts import cast, kind_in_common
-from sql.functions.risingwave.values.kinds import (
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.evaluate import run
+from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common
+from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -28,8 +28,8 @@ from sql.functions.risingwave.values.kinds import (
     quoted,
     typed,
 )
-from sql.functions.risingwave.values.texts import text_of
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.risingwave.values.texts import text_of
+from dovetail.sql.functions.typed import Typed, filled
 
 SIGNS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",

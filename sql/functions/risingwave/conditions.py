@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sql.functions.registry import Registry
-from sql.functions.risingwave.comparisons import comparable
-from sql.functions.risingwave.signatures import Group
-from sql.functions.risingwave.values.casts import unified
-from sql.functions.risingwave.values.kinds import INT, kind_of, typed
-from sql.functions.typed import Typed
+from dovetail.sql.functions.registry import Registry
+from dovetail.sql.functions.risingwave.comparisons import comparable
+from dovetail.sql.functions.risingwave.signatures import Group
+from dovetail.sql.functions.risingwave.values.casts import unified
+from dovetail.sql.functions.risingwave.values.kinds import INT, kind_of, typed
+from dovetail.sql.functions.typed import Typed
 
 
 def _of_common_kind(name: str) -> Callable[[Sequence[Typed]], Typed]:

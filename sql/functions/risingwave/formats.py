@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.functions.registry import Unfit
-from sql.functions.risingwave.values.kinds import quoted
-from sql.functions.typed import filled
+from dovetail.sql.functions.registry import Unfit
+from dovetail.sql.functions.risingwave.values.kinds import quoted
+from dovetail.sql.functions.typed import filled
 
 _C: dict[str, str] = {
     "YYYY": "%Y", "YY": "%y", "MM": "%m", "DD": "%d", "DDD": "%j", "HH24": "%H", "HH12": "%I", "HH": "%I", "MI": "%M",

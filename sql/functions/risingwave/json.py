@@ -9,13 +9,24 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave.signatures import Group, Make, argument
-from sql.functions.risingwave.values.casts import cast
-from sql.functions.risingwave.values.kinds import BOOL, BYTES, INSTANT, INT, JSON, LOCAL, TEXT, kind_of, quoted, typed
-from sql.functions.risingwave.values.texts import json_text, text_of
-from sql.functions.typed import Typed, filled
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.risingwave.signatures import Group, Make, argument
+from dovetail.sql.functions.risingwave.values.casts import cast
+from dovetail.sql.functions.risingwave.values.kinds import (
+    BOOL,
+    BYTES,
+    INSTANT,
+    INT,
+    JSON,
+    LOCAL,
+    TEXT,
+    kind_of,
+    quoted,
+    typed,
+)
+from dovetail.sql.functions.risingwave.values.texts import json_text, text_of
+from dovetail.sql.functions.typed import Typed, filled
 
 _ORDER = "members stand in the order of the document, not by the length of their names"
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave.arithmetic import arithmetic, whole_quotient
-from sql.functions.risingwave.signatures import Group
-from sql.functions.risingwave.values.casts import cast
-from sql.functions.risingwave.values.kinds import (
+from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.risingwave.arithmetic import arithmetic, whole_quotient
+from dovetail.sql.functions.risingwave.signatures import Group
+from dovetail.sql.functions.risingwave.values.casts import cast
+from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
     DOUBLE,
     INT,
@@ -30,7 +30,7 @@ from sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
-from sql.functions.typed import Typed
+from dovetail.sql.functions.typed import Typed
 
 _LAST = "the last digit may differ, so a sine of 30 may not be 0.5"
 _DOUBLE = "a double precision, where PostgreSQL gives a numeric for a numeric"

@@ -8,14 +8,14 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from sql.functions.environment import Environment
-from sql.functions.forms import COMMON
-from sql.functions.registry import Registry
-from sql.functions.risingwave import arithmetic, comparisons, functions, json
-from sql.functions.risingwave.values import intervals
-from sql.functions.risingwave.values.casts import cast, to_numeric, unified
-from sql.functions.risingwave.values.kinds import (
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.forms import COMMON
+from dovetail.sql.functions.registry import Registry
+from dovetail.sql.functions.risingwave import arithmetic, comparisons, functions, json
+from dovetail.sql.functions.risingwave.values import intervals
+from dovetail.sql.functions.risingwave.values.casts import cast, to_numeric, unified
+from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
     BOOL,
     INT,
@@ -28,11 +28,11 @@ from sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
-from sql.functions.translate import Translator, Visit
-from sql.functions.typed import Typed, bracketed, filled
-from sql.syntax.risingwave import RisingWaveQueries
-from sql.syntax.rules import Rules
-from sql.syntax.types import arrow
+from dovetail.sql.functions.translate import Translator, Visit
+from dovetail.sql.functions.typed import Typed, bracketed, filled
+from dovetail.sql.syntax.risingwave import RisingWaveQueries
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import arrow
 
 _ARITHMETIC: Mapping[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _BITS: Mapping[type[exp.Expr], str] = {

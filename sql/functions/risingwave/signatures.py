@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.risingwave.values.casts import cast
-from sql.functions.risingwave.values.kinds import (
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.risingwave.values.casts import cast
+from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
     BOOL,
     BYTES,
@@ -27,7 +27,7 @@ from sql.functions.risingwave.values.kinds import (
     kind_of,
     name_of,
 )
-from sql.functions.typed import Typed, filled, places
+from dovetail.sql.functions.typed import Typed, filled, places
 
 Places = Sequence[str]
 Make = Callable[[Sequence[Typed]], Typed | exp.Expr]

@@ -8,14 +8,24 @@ from collections.abc import Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave.comparisons import pattern_tree
-from sql.functions.risingwave.signatures import Group, Make, argument, literal
-from sql.functions.risingwave.values.casts import cast
-from sql.functions.risingwave.values.kinds import BOOL, BYTES, INT, TEXT, is_unknown, kind_of, name_of, quoted, typed
-from sql.functions.risingwave.values.texts import output_of
-from sql.functions.sizes import LARGEST, sized
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.risingwave.comparisons import pattern_tree
+from dovetail.sql.functions.risingwave.signatures import Group, Make, argument, literal
+from dovetail.sql.functions.risingwave.values.casts import cast
+from dovetail.sql.functions.risingwave.values.kinds import (
+    BOOL,
+    BYTES,
+    INT,
+    TEXT,
+    is_unknown,
+    kind_of,
+    name_of,
+    quoted,
+    typed,
+)
+from dovetail.sql.functions.risingwave.values.texts import output_of
+from dovetail.sql.functions.sizes import LARGEST, sized
+from dovetail.sql.functions.typed import Typed, filled
 
 _GROUPS = "a group that took no part in the match is '', not NULL"
 _LEFTMOST = "of alternatives the first that matches is taken, as RisingWave does, not the longest"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave import formats
-from sql.functions.risingwave.signatures import Group, argument, literal
-from sql.functions.risingwave.values.casts import cast
-from sql.functions.risingwave.values.kinds import (
+from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.risingwave import formats
+from dovetail.sql.functions.risingwave.signatures import Group, argument, literal
+from dovetail.sql.functions.risingwave.values.casts import cast
+from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     CLOCK,
     DATE,
@@ -27,7 +27,7 @@ from sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.typed import Typed, filled
 
 _WHOLE = numeric(19, 0)
 _MICRO = numeric(25, 6)

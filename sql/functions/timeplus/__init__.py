@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from sql.functions.registry import Registry
-from sql.functions.timeplus import (
+from dovetail.sql.functions.registry import Registry
+from dovetail.sql.functions.timeplus import (
     arrays,
     conditions,
     conversions,

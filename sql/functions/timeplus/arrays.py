@@ -8,10 +8,10 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import type_name
-from sql.functions.registry import Registry, Unfit
-from sql.functions.sizes import LARGEST, sized
-from sql.functions.typed import Typed, filled
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.sizes import LARGEST, sized
+from dovetail.sql.functions.typed import Typed, filled
 
 _PLACES = "range(1, len({0}) + 1)"
 _CHOSEN = "list_transform(list_filter(range(1, len({0}) + 1), lambda at_: %s), lambda at_: {0}[at_])"

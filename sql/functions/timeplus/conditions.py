@@ -8,8 +8,8 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.typed import Typed, bracketed, filled
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.typed import Typed, bracketed, filled
 
 _COMPARISONS = (
     ("equals", "=", "equal"),

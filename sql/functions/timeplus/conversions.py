@@ -8,12 +8,12 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import type_name
-from sql.expressions.times.digits import instant as instant_type
-from sql.expressions.times.digits import marked
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.arrays import default_of
-from sql.functions.typed import Typed, filled
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.expressions.times.digits import instant as instant_type
+from dovetail.sql.expressions.times.digits import marked
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.timeplus.arrays import default_of
+from dovetail.sql.functions.typed import Typed, filled
 
 _INTEGERS: Mapping[str, pa.DataType] = {
     "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.expressions.engine import type_name
-from sql.expressions.times.digits import marked, planned
-from sql.functions.environment import Environment
-from sql.functions.forms import COMMON
-from sql.functions.registry import Registry
-from sql.functions.timeplus import conversions, functions, intervals, numbers, patterns
-from sql.functions.translate import Translator, Visit
-from sql.functions.typed import Typed, filled
-from sql.syntax.rules import Rules
-from sql.syntax.types import arrow
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.expressions.times.digits import marked, planned
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.forms import COMMON
+from dovetail.sql.functions.registry import Registry
+from dovetail.sql.functions.timeplus import conversions, functions, intervals, numbers, patterns
+from dovetail.sql.functions.translate import Translator, Visit
+from dovetail.sql.functions.typed import Typed, filled
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import arrow
 
 _CALLS: dict[type[exp.Expr], str] = {
     exp.Add: "plus", exp.Sub: "minus", exp.Mul: "multiply", exp.Div: "divide", exp.IntDiv: "int_div", exp.Mod: "modulo",

@@ -11,8 +11,8 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.typed import Typed, filled
 
 _NOT_UTF8 = "NULL where the bytes are no UTF-8"
 _CHECKED = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "''"), ("&amp;", "&"))

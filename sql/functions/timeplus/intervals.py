@@ -8,11 +8,11 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.conversions import UTC, instant
-from sql.functions.timeplus.times import DAYS, UNITS, beginning, local, unit_at, unit_of
-from sql.functions.typed import Typed, filled
-from sql.syntax.intervals import milliseconds
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.timeplus.conversions import UTC, instant
+from dovetail.sql.functions.timeplus.times import DAYS, UNITS, beginning, local, unit_at, unit_of
+from dovetail.sql.functions.typed import Typed, filled
+from dovetail.sql.syntax.intervals import milliseconds
 
 _WHOLE_DAYS = {"day": "INTEGER", "week": "INTEGER", "month": "INTEGER", "year": "INTEGER"}
 _ORIGINS = {

@@ -8,13 +8,13 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import type_name
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.arrays import default_of
-from sql.functions.timeplus.conversions import to_string
-from sql.functions.typed import Typed, filled
-from sql.syntax.rules import Rules
-from sql.syntax.types import arrow
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.timeplus.arrays import default_of
+from dovetail.sql.functions.timeplus.conversions import to_string
+from dovetail.sql.functions.typed import Typed, filled
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import arrow
 
 _WHOLE = exp.Literal.string("^-?[0-9]+$")
 _AS_WRITTEN = "numbers stay as they are written, 1.0 for one"

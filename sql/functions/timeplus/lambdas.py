@@ -8,10 +8,10 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.arrays import default_of, element_at, expect_lists, total
-from sql.functions.timeplus.conditions import condition
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.timeplus.arrays import default_of, element_at, expect_lists, total
+from dovetail.sql.functions.timeplus.conditions import condition
+from dovetail.sql.functions.typed import Typed, filled
 
 _TRUE = "CAST({0} AS BOOLEAN)"
 

@@ -8,11 +8,11 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import type_name
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.conversions import scaled
-from sql.functions.timeplus.numbers import expect_numbers, whole
-from sql.functions.typed import Typed, filled
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.timeplus.conversions import scaled
+from dovetail.sql.functions.timeplus.numbers import expect_numbers, whole
+from dovetail.sql.functions.typed import Typed, filled
 
 
 def _places(arguments: Sequence[Typed]) -> int:

@@ -12,10 +12,10 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import type_name
-from sql.functions import long_arithmetic
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.typed import Typed, bracketed, filled
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions import long_arithmetic
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.typed import Typed, bracketed, filled
 
 _INTEGER_DIGITS = 20
 _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}

@@ -12,9 +12,9 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.text import expect_text, written_text
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.timeplus.text import expect_text, written_text
+from dovetail.sql.functions.typed import Typed, filled
 
 _GROK = {
     "WORD": r"\b\w+\b",

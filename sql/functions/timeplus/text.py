@@ -12,10 +12,10 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.sizes import COMPARED, LARGEST, compared, sized
-from sql.functions.timeplus.conversions import to_string
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.sizes import COMPARED, LARGEST, compared, sized
+from dovetail.sql.functions.timeplus.conversions import to_string
+from dovetail.sql.functions.typed import Typed, filled
 
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BYTES_DIFFER = "counts characters, as the _utf8 form: a text cannot be cut inside a character"

@@ -13,10 +13,10 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import type_name
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.conversions import UTC, in_zone, instant, zone_of
-from sql.functions.typed import Typed, filled
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.timeplus.conversions import UTC, in_zone, instant, zone_of
+from dovetail.sql.functions.typed import Typed, filled
 
 UNITS = (
     "nanosecond",

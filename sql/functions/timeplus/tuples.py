@@ -8,10 +8,10 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.conditions import condition
-from sql.functions.timeplus.numbers import combined
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.timeplus.conditions import condition
+from dovetail.sql.functions.timeplus.numbers import combined
+from dovetail.sql.functions.typed import Typed, filled
 
 
 def _tuple(arguments: Sequence[Typed]) -> exp.Expr:

@@ -8,9 +8,9 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Build, Registry
-from sql.functions.timeplus.text import expect_text
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.registry import Build, Registry
+from dovetail.sql.functions.timeplus.text import expect_text
+from dovetail.sql.functions.typed import Typed, filled
 
 _SCHEME = "(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?//"
 _HOST = f"^{_SCHEME}(?:[^/@?#]*@)?([^/:?#]*)"

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from joins.dataflow.ports import JoinKind
-from sql.expressions.expression import Expr
-from sql.plan.event_times import Passage, passage_of
-from sql.plan.nodes import Aggregate, Join, Map, Node, OutputClock, Window
-from sql.plan.properties import inputs_of
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.event_times import Passage, passage_of
+from dovetail.sql.plan.nodes import Aggregate, Join, Map, Node, OutputClock, Window
+from dovetail.sql.plan.properties import inputs_of
 
 _PADDED = {JoinKind.LEFT: (False, True), JoinKind.RIGHT: (True, False), JoinKind.FULL: (True, True)}
 """By kind of join, whether padded rows lack the columns of the left side, and of the right one."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from changelog.schema import Kind
-from joins.dataflow.ports import Watermark
-from sql.plan.event_times import EventTimeOrigin, clocked
-from sql.plan.nodes import (
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.plan.event_times import EventTimeOrigin, clocked
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -29,7 +29,7 @@ from sql.plan.nodes import (
     Window,
     column_of,
 )
-from sql.syntax.rules import Rules
+from dovetail.sql.syntax.rules import Rules
 
 
 def why_union_is_timeless(node: Node) -> str:

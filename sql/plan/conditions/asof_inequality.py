@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from changelog.errors import SqlError, Unsupported
-from sql.expressions.comparison import Comparison, comparison
-from sql.expressions.evaluate import common_type
-from sql.expressions.expression import Expr
-from sql.expressions.nearness import Nearness, nearnesses, rest
-from sql.expressions.predicates import conjunction
-from sql.plan.conditions.join_side import JoinSide
-from sql.plan.joins.asof import Asof
-from sql.plan.joins.asof_once import AsofOnce
-from sql.plan.joins.inequality import TimeInequality
-from sql.plan.nodes import Join
-from sql.plan.time_text import per_unit
-from sql.plan.unique_keys import unique_keys
-from sql.syntax.types import LOCAL
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.expressions.comparison import Comparison, comparison
+from dovetail.sql.expressions.evaluate import common_type
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.nearness import Nearness, nearnesses, rest
+from dovetail.sql.expressions.predicates import conjunction
+from dovetail.sql.plan.conditions.join_side import JoinSide
+from dovetail.sql.plan.joins.asof import Asof
+from dovetail.sql.plan.joins.asof_once import AsofOnce
+from dovetail.sql.plan.joins.inequality import TimeInequality
+from dovetail.sql.plan.nodes import Join
+from dovetail.sql.plan.time_text import per_unit
+from dovetail.sql.plan.unique_keys import unique_keys
+from dovetail.sql.syntax.types import LOCAL
 
 _FORM = "ON l.key = r.key AND l.time >= r.time"
 

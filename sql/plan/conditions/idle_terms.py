@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from sql.plan.nodes import Map, Node, Output, Scan, Window
-from sql.plan.properties import walk
+from dovetail.sql.plan.nodes import Map, Node, Output, Scan, Window
+from dovetail.sql.plan.properties import walk
 
 _COMPARISONS: tuple[type[exp.Binary], ...] = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 

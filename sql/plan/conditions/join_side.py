@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sql.expressions.expression import Expr
-from sql.plan.maps import identity
-from sql.plan.nodes import HIDDEN, Map, Node
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import HIDDEN, Map, Node
 
 
 @dataclass

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from changelog.errors import SqlError, Unsupported
-from joins.dataflow.ports import Watermark
-from sql.plan.event_times import EventTimeOrigin, origin_of, with_watermark
-from sql.plan.joins.alignment import Alignment
-from sql.plan.joins.as_written import LAG_BEHIND, Lag
-from sql.plan.nodes import Node, column_of
-from sql.query_settings import QuerySettings
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.plan.event_times import EventTimeOrigin, origin_of, with_watermark
+from dovetail.sql.plan.joins.alignment import Alignment
+from dovetail.sql.plan.joins.as_written import LAG_BEHIND, Lag
+from dovetail.sql.plan.nodes import Node, column_of
+from dovetail.sql.query_settings import QuerySettings
 
 LAG_FORM = f"{LAG_BEHIND}(20ms, l.time, r.time)"
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from sql.expressions.comparison import comparison
-from sql.expressions.engine import type_name
-from sql.expressions.evaluate import common_type
-from sql.expressions.expression import Expr, columns_read
-from sql.expressions.predicates import conjunction
-from sql.plan.conditions.join_side import JoinSide
-from sql.plan.nodes import Cover, LookupJoin, LookupTable
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.expressions.comparison import comparison
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.expressions.evaluate import common_type
+from dovetail.sql.expressions.expression import Expr, columns_read
+from dovetail.sql.expressions.predicates import conjunction
+from dovetail.sql.plan.conditions.join_side import JoinSide
+from dovetail.sql.plan.nodes import Cover, LookupJoin, LookupTable
 
 PRIMARY_KEY = "primary key"
 PREFIX = "primary key prefix"

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.expressions.engine import type_name
-from sql.expressions.evaluate import run
-from sql.plan.nodes import Map, Node, Output, Scan
-from sql.plan.properties import rules_of, walk
-from sql.syntax.rules import Rules
-from sql.syntax.types import display
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.expressions.evaluate import run
+from dovetail.sql.plan.nodes import Map, Node, Output, Scan
+from dovetail.sql.plan.properties import rules_of, walk
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import display
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 TypeOf = Callable[[exp.Expr], pa.DataType | None]

@@ -7,13 +7,13 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from changelog.errors import Unsupported
-from changelog.schema import Kind
-from joins.dataflow.ports import Watermark
-from sql.expressions.expression import Expr
-from sql.plan.event_times import origin_of, with_watermark
-from sql.plan.joins.temporal import Temporal
-from sql.plan.nodes import (
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.event_times import origin_of, with_watermark
+from dovetail.sql.plan.joins.temporal import Temporal
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,

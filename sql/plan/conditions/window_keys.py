@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from changelog.errors import Unsupported
-from sql.plan.event_times import origin_of
-from sql.plan.explain import extent
-from sql.plan.nodes import (
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.plan.event_times import origin_of
+from dovetail.sql.plan.explain import extent
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from changelog.errors import InternalError
-from sql.plan.fingerprint.canonical_values import Form, members
-from sql.plan.joins import (
+from dovetail.changelog.errors import InternalError
+from dovetail.sql.plan.fingerprint.canonical_values import Form, members
+from dovetail.sql.plan.joins import (
     Apply,
     Asof,
     AsofOnce,
@@ -19,10 +19,10 @@ from sql.plan.joins import (
     Range,
     Temporal,
 )
-from sql.plan.joins.alignment import Alignment
-from sql.plan.joins.dynamic_filter import MovingBound
-from sql.plan.joins.inequality import TimeInequality
-from sql.plan.joins.range import Band
+from dovetail.sql.plan.joins.alignment import Alignment
+from dovetail.sql.plan.joins.dynamic_filter import MovingBound
+from dovetail.sql.plan.joins.inequality import TimeInequality
+from dovetail.sql.plan.joins.range import Band
 
 
 def canonical_method(how: JoinMethod) -> Form:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from changelog.schema import Column, Included
-from joins.dataflow.ports import JoinKind, Pad
-from sql.expressions.expression import Expr
-from sql.plan.fingerprint.canonical_joins import canonical_method
-from sql.plan.fingerprint.canonical_values import (
+from dovetail.changelog.schema import Column, Included
+from dovetail.joins.dataflow.ports import JoinKind, Pad
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.fingerprint.canonical_joins import canonical_method
+from dovetail.sql.plan.fingerprint.canonical_values import (
     Form,
     aggregation,
     closing,
@@ -28,7 +28,7 @@ from sql.plan.fingerprint.canonical_values import (
     stream,
     watermark,
 )
-from sql.plan.nodes import (
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from changelog.schema import JSON, Column, Included, RecordFormat, StreamSchema
-from joins.aggregates.aggregation import Aggregation, Closing
-from joins.dataflow.ports import Watermark
-from sql.expressions.expression import Expr
+from dovetail.changelog.schema import JSON, Column, Included, RecordFormat, StreamSchema
+from dovetail.joins.aggregates.aggregation import Aggregation, Closing
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.expressions.expression import Expr
 
 Form = str | int | bool | list["Form"] | dict[str, "Form"]
 """What JSON can say."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from sql.plan.fingerprint.canonical_plan import canonical
-from sql.plan.nodes import Output
+from dovetail.sql.plan.fingerprint.canonical_plan import canonical
+from dovetail.sql.plan.nodes import Output
 
 FORM_VERSION = 1
 """Of what ``canonical`` makes of a plan. It rises with a change that gives plans another form, although their state is

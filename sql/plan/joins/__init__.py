@@ -16,16 +16,16 @@ Passes over a plan ask ``join.how`` rather than which kind it is; those that hav
 
 from __future__ import annotations
 
-from sql.plan.joins.apply import Apply
-from sql.plan.joins.as_written import AsWritten
-from sql.plan.joins.asof import Asof
-from sql.plan.joins.asof_once import AsofOnce
-from sql.plan.joins.bidirectional import Bidirectional
-from sql.plan.joins.dynamic_filter import DynamicFilter
-from sql.plan.joins.enrichment import Enrichment
-from sql.plan.joins.latest import Latest
-from sql.plan.joins.range import Range
-from sql.plan.joins.temporal import Temporal
+from dovetail.sql.plan.joins.apply import Apply
+from dovetail.sql.plan.joins.as_written import AsWritten
+from dovetail.sql.plan.joins.asof import Asof
+from dovetail.sql.plan.joins.asof_once import AsofOnce
+from dovetail.sql.plan.joins.bidirectional import Bidirectional
+from dovetail.sql.plan.joins.dynamic_filter import DynamicFilter
+from dovetail.sql.plan.joins.enrichment import Enrichment
+from dovetail.sql.plan.joins.latest import Latest
+from dovetail.sql.plan.joins.range import Range
+from dovetail.sql.plan.joins.temporal import Temporal
 
 __all__ = [
     "Apply",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from joins.operators.one_shot import Alignment
-from sql.plan.joins.method import BaseJoinMethod, JoinInputs
-from sql.plan.time_text import length_text
+from dovetail.joins.operators.one_shot import Alignment
+from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs
+from dovetail.sql.plan.time_text import length_text
 
 __all__ = ["AlignedJoinMethod", "Alignment"]
 

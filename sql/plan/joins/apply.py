@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from joins.dataflow.ports import JoinKind
-from sql.plan.joins.method import BaseJoinMethod, JoinInputs
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs
 
 
 @dataclass(frozen=True)

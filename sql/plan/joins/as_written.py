@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from joins.dataflow.ports import JoinKind
-from sql.expressions.expression import Expr
-from sql.plan.joins.method import BaseJoinMethod, JoinInputs
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs
 
 LAG_BEHIND = "lag_behind"
 """The modifier of ON that makes a join wait for its right side."""

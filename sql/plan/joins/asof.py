@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from joins.dataflow.ports import JoinKind
-from sql.plan.joins.inequality import UNKNOWN, TimeInequality
-from sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides, kept, open_times
-from sql.plan.time_text import length_text
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.joins.inequality import UNKNOWN, TimeInequality
+from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides, kept, open_times
+from dovetail.sql.plan.time_text import length_text
 
 
 @dataclass(frozen=True)

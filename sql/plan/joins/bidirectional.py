@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from joins.dataflow.ports import JoinKind
-from sql.plan.joins.method import JoinInputs, counted, current
-from sql.plan.joins.symmetric import SymmetricJoinMethod
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.joins.method import JoinInputs, counted, current
+from dovetail.sql.plan.joins.symmetric import SymmetricJoinMethod
 
 
 @dataclass(frozen=True)

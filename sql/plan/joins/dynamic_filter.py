@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from joins.dataflow.ports import JoinKind
-from joins.operators.dynamic_filter import MovingBound
-from sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides, current
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.joins.operators.dynamic_filter import MovingBound
+from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides, current
 
 __all__ = ["DynamicFilter", "MovingBound"]
 

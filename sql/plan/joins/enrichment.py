@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from joins.dataflow.ports import JoinKind
-from sql.plan.joins.alignment import AlignedJoinMethod
-from sql.plan.joins.method import JoinInputs
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.joins.alignment import AlignedJoinMethod
+from dovetail.sql.plan.joins.method import JoinInputs
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from joins.dataflow.ports import JoinKind
-from sql.plan.joins.alignment import AlignedJoinMethod
-from sql.plan.joins.method import JoinInput, JoinInputs
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.joins.alignment import AlignedJoinMethod
+from dovetail.sql.plan.joins.method import JoinInput, JoinInputs
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import pyarrow as pa
 
-from joins.dataflow.ports import JoinKind, Pad, Watermark
+from dovetail.joins.dataflow.ports import JoinKind, Pad, Watermark
 
 Key = tuple[str, ...]
 """Names of columns that no two rows share."""

@@ -13,11 +13,11 @@ from typing import ClassVar, Self
 
 import pyarrow as pa
 
-from joins.dataflow.ports import JoinKind, Watermark
-from joins.operators.range import Band
-from sql.plan.joins.method import JoinInputs, current
-from sql.plan.joins.symmetric import SymmetricJoinMethod
-from sql.plan.time_text import ceil_ms, length_text, per_unit, span_text, sum_text
+from dovetail.joins.dataflow.ports import JoinKind, Watermark
+from dovetail.joins.operators.range import Band
+from dovetail.sql.plan.joins.method import JoinInputs, current
+from dovetail.sql.plan.joins.symmetric import SymmetricJoinMethod
+from dovetail.sql.plan.time_text import ceil_ms, length_text, per_unit, span_text, sum_text
 
 __all__ = ["Band", "Range", "RangeState"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from joins.dataflow.ports import JoinKind, Pad
-from sql.plan.joins.method import BaseJoinMethod, Key, KeyedSides
+from dovetail.joins.dataflow.ports import JoinKind, Pad
+from dovetail.sql.plan.joins.method import BaseJoinMethod, Key, KeyedSides
 
 
 @dataclass(frozen=True)

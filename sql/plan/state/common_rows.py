@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from joins.aggregates.aggregation import Closing
-from sql.expressions.expression import Expr
-from sql.plan.joins import Bidirectional
-from sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Scan, Window, column_of
-from sql.plan.state.kept_with import kept_with
+from dovetail.joins.aggregates.aggregation import Closing
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Scan, Window, column_of
+from dovetail.sql.plan.state.kept_with import kept_with
 
 Computed = tuple[tuple[str, Expr], ...]
 Same = tuple[Node, Mapping[str, str]]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sql.plan.joins import Bidirectional
-from sql.plan.nodes import Aggregate, Join, Keyed, MultiwayJoin, Node, Output, Scan
-from sql.plan.properties import walk
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.nodes import Aggregate, Join, Keyed, MultiwayJoin, Node, Output, Scan
+from dovetail.sql.plan.properties import walk
 
 Subplan = Keyed | Join | MultiwayJoin | Aggregate
 

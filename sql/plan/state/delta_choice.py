@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from changelog.errors import SqlError
-from sql.plan.join_order import about, input_text, plain_name, words_of
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.plan.join_order import about, input_text, plain_name, words_of
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sql.expressions.expression import Expr
-from sql.expressions.predicates import split
-from sql.plan.nodes import DeltaJoin, Join
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.predicates import split
+from dovetail.sql.plan.nodes import DeltaJoin, Join
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from changelog.schema import Kind
-from joins.dataflow.ports import JoinKind
-from sql.plan.joins import Latest
-from sql.plan.nodes import (
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.joins import Latest
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -30,7 +30,7 @@ from sql.plan.nodes import (
     UnionAll,
     Window,
 )
-from sql.plan.properties import retracts, source_of
+from dovetail.sql.plan.properties import retracts, source_of
 
 
 def held_again(plan: Output | Node) -> Mapping[str, tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sql.plan.nodes import Aggregate, Keyed, Map, Node, Scan
+from dovetail.sql.plan.nodes import Aggregate, Keyed, Map, Node, Scan
 
 
 def kept_with(node: Node) -> str:

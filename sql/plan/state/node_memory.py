@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from joins.dataflow.state_memory import StateMemory
-from sql.plan.hybrid_state import HybridState
-from sql.plan.nodes import (
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.sql.plan.hybrid_state import HybridState
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,

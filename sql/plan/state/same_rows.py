@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sql.plan.nodes import Node, Scan, rebuilt
-from sql.plan.state.common_rows import both
-from sql.plan.state.kept_with import scan_of
+from dovetail.sql.plan.nodes import Node, Scan, rebuilt
+from dovetail.sql.plan.state.common_rows import both
+from dovetail.sql.plan.state.kept_with import scan_of
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 from typing import assert_never
 
-from sql.plan.joins import Bidirectional
-from sql.plan.nodes import (
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -36,7 +36,7 @@ from sql.plan.nodes import (
     UnionAll,
     Window,
 )
-from sql.plan.state.common_subplans import Subplan
+from dovetail.sql.plan.state.common_subplans import Subplan
 
 _Form = tuple[object, ...]
 

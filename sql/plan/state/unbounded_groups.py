@@ -6,8 +6,8 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from sql.plan.event_times import origin_of
-from sql.plan.nodes import (
+from dovetail.sql.plan.event_times import origin_of
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -29,8 +29,8 @@ from sql.plan.nodes import (
     Window,
     column_of,
 )
-from sql.plan.properties import changes, grows
-from sql.syntax.rules import Rules
+from dovetail.sql.plan.properties import changes, grows
+from dovetail.sql.syntax.rules import Rules
 
 
 def unbounded(node: Aggregate, values: bool) -> str:

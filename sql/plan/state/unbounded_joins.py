@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from changelog.schema import TIME, Kind
-from sql.plan.joins import Asof, Range
-from sql.plan.nodes import DeltaJoin, Join, MultiwayJoin, Node, Output, Scan
-from sql.plan.properties import inputs_of, walk
-from sql.syntax.rules import Rules
+from dovetail.changelog.schema import TIME, Kind
+from dovetail.sql.plan.joins import Asof, Range
+from dovetail.sql.plan.nodes import DeltaJoin, Join, MultiwayJoin, Node, Output, Scan
+from dovetail.sql.plan.properties import inputs_of, walk
+from dovetail.sql.syntax.rules import Rules
 
 _ENDS = "join_max_buffered_bytes says at what size of its state the query ends"
 _SPILLS = "what is more than join_max_buffered_bytes is on disk only, and ends with it"

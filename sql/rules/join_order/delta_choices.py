@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from changelog.errors import SqlError, Unsupported
-from changelog.schema import Kind
-from sql.plan.join_order import JoinOrder, JoinPair
-from sql.plan.nodes import DeltaJoin, Node
-from sql.plan.properties import source_of
-from sql.plan.query_plan import QueryPlan
-from sql.plan.state.delta_choice import DeltaChoice, DeltaSetting
-from sql.plan.state.delta_steps import delta_steps
-from sql.rules.join_order.delta_joins import as_delta_join
-from sql.rules.join_order.delta_paths import MOST_INPUTS
-from sql.rules.join_order.input_names import input_name
-from sql.rules.join_order.joins_chain import JoinsChain, KnownSizes, stay_plain, with_keys
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.sql.plan.join_order import JoinOrder, JoinPair
+from dovetail.sql.plan.nodes import DeltaJoin, Node
+from dovetail.sql.plan.properties import source_of
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.state.delta_choice import DeltaChoice, DeltaSetting
+from dovetail.sql.plan.state.delta_steps import delta_steps
+from dovetail.sql.rules.join_order.delta_joins import as_delta_join
+from dovetail.sql.rules.join_order.delta_paths import MOST_INPUTS
+from dovetail.sql.rules.join_order.input_names import input_name
+from dovetail.sql.rules.join_order.joins_chain import JoinsChain, KnownSizes, stay_plain, with_keys
 
 WORTH = 0.8
 """What another order, or a delta join, keeps of what there would be without, at most."""

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changelog.errors import InternalError
-from changelog.schema import Kind
-from joins.dataflow.ports import JoinKind
-from sql.plan.joins import Bidirectional
-from sql.plan.maps import identity
-from sql.plan.nodes import DeltaJoin, Join, Map, Node, UnionAll, rebuilt
-from sql.plan.properties import source_of, walk, watermark_at
-from sql.plan.query_plan import QueryPlan
-from sql.plan.state.delta_steps import Conditions
-from sql.plan.upserts import UPSERTS
-from sql.rules.join_order.delta_paths import delta_paths
-from sql.rules.join_order.input_names import input_name
-from sql.rules.join_order.straight_chain import straight
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import DeltaJoin, Join, Map, Node, UnionAll, rebuilt
+from dovetail.sql.plan.properties import source_of, walk, watermark_at
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.state.delta_steps import Conditions
+from dovetail.sql.plan.upserts import UPSERTS
+from dovetail.sql.rules.join_order.delta_paths import delta_paths
+from dovetail.sql.rules.join_order.input_names import input_name
+from dovetail.sql.rules.join_order.straight_chain import straight
 
 
 def delta_joins(plan: QueryPlan) -> QueryPlan:

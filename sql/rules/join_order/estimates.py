@@ -11,10 +11,10 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from joins.dataflow.ports import JoinKind
-from sql.expressions.expression import Expr, columns_read
-from sql.expressions.predicates import split
-from sql.plan.nodes import (
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.expression import Expr, columns_read
+from dovetail.sql.expressions.predicates import split
+from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
     DeltaJoin,
@@ -35,8 +35,8 @@ from sql.plan.nodes import (
     UnionAll,
     Window,
 )
-from sql.plan.unique_keys import unique_keys
-from sql.relations import Sizes
+from dovetail.sql.plan.unique_keys import unique_keys
+from dovetail.sql.relations import Sizes
 
 EQUAL_TO_CONSTANT = 0.1
 ANY_CONDITION = 1 / 3

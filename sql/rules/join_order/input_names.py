@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.plan.nodes import HIDDEN, Node
+from dovetail.sql.plan.nodes import HIDDEN, Node
 
 
 def input_name(node: Node) -> str:

@@ -8,10 +8,10 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sql.expressions.expression import Expr, columns_read
-from sql.plan.nodes import Node
-from sql.plan.unique_keys import unique_keys
-from sql.rules.join_order.estimates import ANY_CONDITION, Estimate
+from dovetail.sql.expressions.expression import Expr, columns_read
+from dovetail.sql.plan.nodes import Node
+from dovetail.sql.plan.unique_keys import unique_keys
+from dovetail.sql.rules.join_order.estimates import ANY_CONDITION, Estimate
 
 Inputs = int
 """A set of inputs: a bit for each, the first one's is 1."""

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from changelog.errors import Unsupported
-from joins.dataflow.ports import JoinKind
-from sql.expressions.expression import Expr
-from sql.plan.join_order import JoinPair, JoinTree, inputs_of_tree
-from sql.plan.joins import Bidirectional
-from sql.plan.nodes import Join, Map, Node
-from sql.plan.query_plan import QueryPlan
-from sql.rules.bands import bands
-from sql.rules.join_keys import join_keys
-from sql.rules.join_order.estimates import Estimate, estimate
-from sql.rules.join_order.input_names import input_name
-from sql.rules.join_order.join_graph import Inputs, JoinGraph, JoinSizes, PaddedInput, places
-from sql.rules.join_order.search import Ordered, Search
+from dovetail.changelog.errors import Unsupported
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.join_order import JoinPair, JoinTree, inputs_of_tree
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.nodes import Join, Map, Node
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.rules.bands import bands
+from dovetail.sql.rules.join_keys import join_keys
+from dovetail.sql.rules.join_order.estimates import Estimate, estimate
+from dovetail.sql.rules.join_order.input_names import input_name
+from dovetail.sql.rules.join_order.join_graph import Inputs, JoinGraph, JoinSizes, PaddedInput, places
+from dovetail.sql.rules.join_order.search import Ordered, Search
 
 
 @dataclass(frozen=True)

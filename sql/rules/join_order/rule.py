@@ -34,15 +34,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from changelog.errors import SqlError, Unsupported
-from sql.plan.join_order import JoinOrder, JoinPair, inputs_of_tree, read_orders
-from sql.plan.maps import identity
-from sql.plan.nodes import Join, Map, Node, rebuilt
-from sql.plan.query_plan import QueryPlan
-from sql.plan.state.delta_choice import read_delta_setting
-from sql.plan.unique_keys import unique_keys
-from sql.rules.join_order.delta_choices import LEAST_ROWS, WORTH, DeltaChoices
-from sql.rules.join_order.joins_chain import JoinsChain, is_plain, pads_right, stay_plain, with_keys
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.plan.join_order import JoinOrder, JoinPair, inputs_of_tree, read_orders
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import Join, Map, Node, rebuilt
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.state.delta_choice import read_delta_setting
+from dovetail.sql.plan.unique_keys import unique_keys
+from dovetail.sql.rules.join_order.delta_choices import LEAST_ROWS, WORTH, DeltaChoices
+from dovetail.sql.rules.join_order.joins_chain import JoinsChain, is_plain, pads_right, stay_plain, with_keys
 
 
 def join_order(plan: QueryPlan) -> QueryPlan:

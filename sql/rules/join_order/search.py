@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sql.rules.join_order.join_graph import Inputs, JoinSizes
+from dovetail.sql.rules.join_order.join_graph import Inputs, JoinSizes
 
 MOST_TRIED = 8
 """Of so many inputs every order is tried; of more the two that make the fewest rows are joined, again and again."""

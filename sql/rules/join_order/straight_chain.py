@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sql.expressions.expression import Expr
-from sql.plan.maps import identity
-from sql.plan.nodes import Join, Map, Node
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import Join, Map, Node
 
 
 def straight(node: Node, joins: int) -> Join | None:

@@ -16,10 +16,10 @@ alone. What joins of two offer beside that stays theirs: a chain goes as far as 
 
 from __future__ import annotations
 
-from joins.dataflow.ports import JoinKind
-from sql.plan.joins import Bidirectional
-from sql.plan.nodes import Join, MultiwayJoin, Node, rebuilt
-from sql.plan.query_plan import QueryPlan
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.nodes import Join, MultiwayJoin, Node, rebuilt
+from dovetail.sql.plan.query_plan import QueryPlan
 
 
 def multiway(plan: QueryPlan) -> QueryPlan:

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sql.plan.joins import Bidirectional
-from sql.plan.nodes import Join, Map, MultiwayJoin, Node, Output, column_of, rebuilt
-from sql.plan.query_plan import QueryPlan
-from sql.plan.state.kept_with import kept_with
-from sql.plan.state.same_rows import SameRows, same_rows
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.nodes import Join, Map, MultiwayJoin, Node, Output, column_of, rebuilt
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.state.kept_with import kept_with
+from dovetail.sql.plan.state.same_rows import SameRows, same_rows
 
 
 def self_joins(plan: QueryPlan) -> QueryPlan:

@@ -22,13 +22,13 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from changelog.schema import Kind
-from sql.expressions.expression import Expr
-from sql.plan.nodes import Keyed, Map, Node, Output, Scan, column_of
-from sql.plan.query_plan import QueryPlan
-from sql.plan.state.common_rows import both, told
-from sql.plan.state.common_subplans import Subplan, as_subplan
-from sql.plan.state.kept_with import first_of, kept_with
+from dovetail.changelog.schema import Kind
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.nodes import Keyed, Map, Node, Output, Scan, column_of
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.plan.state.common_rows import both, told
+from dovetail.sql.plan.state.common_subplans import Subplan, as_subplan
+from dovetail.sql.plan.state.kept_with import first_of, kept_with
 
 
 def subplans(plan: QueryPlan) -> QueryPlan:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.errors import SqlError
-from sql.syntax.faults import fault_at
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.faults import fault_at
 
 MOST_TEXT = 256 << 10
 """Characters of a statement."""

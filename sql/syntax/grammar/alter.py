@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from changelog.errors import Unsupported
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.settings import assignments
-from sql.syntax.statements import AddColumn, Alteration, AlterStream, AlterView, DropColumn, RenameColumn
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.settings import assignments
+from dovetail.sql.syntax.statements import AddColumn, Alteration, AlterStream, AlterView, DropColumn, RenameColumn
 
 _REFUSED = {
     "RENAME TO": (

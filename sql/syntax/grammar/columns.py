@@ -8,18 +8,18 @@ from typing import NoReturn
 import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
-from changelog.changes import DELTA
-from changelog.errors import UnknownName, Unsupported
-from changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, Included, RecordTime
-from changelog.suggest import suggestion
-from joins.dataflow.ports import Watermark
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.emit import duration_ms
-from sql.syntax.record_columns import declared_part
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Index
-from sql.syntax.type_names import type_name
-from sql.syntax.types import INSTANT, arrow_type, is_type
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, Included, RecordTime
+from dovetail.changelog.suggest import suggestion
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.emit import duration_ms
+from dovetail.sql.syntax.record_columns import declared_part
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Index
+from dovetail.sql.syntax.type_names import type_name
+from dovetail.sql.syntax.types import INSTANT, arrow_type, is_type
 
 _CLOCKS = ("NOW", "NOW64", "CURRENT_TIMESTAMP", "PROCTIME")
 COLUMN_LIST = "the column list"

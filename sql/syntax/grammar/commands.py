@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from changelog.errors import Unsupported
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.functions import function_arguments
-from sql.syntax.grammar.pasted.other_statements import refuse_details, refuse_kind, refuse_listed
-from sql.syntax.grammar.rows import where_clause
-from sql.syntax.statements import (
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.functions import function_arguments
+from dovetail.sql.syntax.grammar.pasted.other_statements import refuse_details, refuse_kind, refuse_listed
+from dovetail.sql.syntax.grammar.rows import where_clause
+from dovetail.sql.syntax.statements import (
     BackupView,
     Describe,
     Drop,

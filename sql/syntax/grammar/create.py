@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from changelog.errors import Unsupported
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.commands import WITH_DATA
-from sql.syntax.grammar.dictionaries import create_dictionary
-from sql.syntax.grammar.external_tables import create_external_table
-from sql.syntax.grammar.functions import create_function
-from sql.syntax.grammar.pasted.other_statements import refuse_created
-from sql.syntax.grammar.pasted.pasted_queries import refuse_sink
-from sql.syntax.grammar.settings import NO_SECRETS
-from sql.syntax.grammar.streams import create_stream
-from sql.syntax.grammar.tables import create_index, create_table
-from sql.syntax.grammar.views import create_view
-from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.commands import WITH_DATA
+from dovetail.sql.syntax.grammar.dictionaries import create_dictionary
+from dovetail.sql.syntax.grammar.external_tables import create_external_table
+from dovetail.sql.syntax.grammar.functions import create_function
+from dovetail.sql.syntax.grammar.pasted.other_statements import refuse_created
+from dovetail.sql.syntax.grammar.pasted.pasted_queries import refuse_sink
+from dovetail.sql.syntax.grammar.settings import NO_SECRETS
+from dovetail.sql.syntax.grammar.streams import create_stream
+from dovetail.sql.syntax.grammar.tables import create_index, create_table
+from dovetail.sql.syntax.grammar.views import create_view
+from dovetail.sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
 
 _REFUSED = {
     "DATABASE": 'there is one database, "default"',

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.columns import elements, primary_key
-from sql.syntax.grammar.settings import named_value, settings_clause
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Clause, CreateDictionary, Setting
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.columns import elements, primary_key
+from dovetail.sql.syntax.grammar.settings import named_value, settings_clause
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Clause, CreateDictionary, Setting
 
 
 def create_dictionary(cursor: Cursor, or_replace: bool) -> CreateDictionary:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sql.syntax.cursor import Cursor
-from sql.syntax.dialect import DURATION, DURATION_UNITS
-from sql.syntax.intervals import unit_ms
-from sql.syntax.statements import Emit
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import DURATION, DURATION_UNITS
+from dovetail.sql.syntax.intervals import unit_ms
+from dovetail.sql.syntax.statements import Emit
 
 _BEGINNINGS = (
     "CHANGELOG",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from changelog.errors import UnknownName
-from changelog.suggest import suggestion
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.columns import Elements, elements, primary_key
-from sql.syntax.grammar.settings import settings_clause
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Clause, CreateDictionary, Setting
+from dovetail.changelog.errors import UnknownName
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.columns import Elements, elements, primary_key
+from dovetail.sql.syntax.grammar.settings import settings_clause
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Clause, CreateDictionary, Setting
 
 TYPES = ("mysql", "clickhouse", "postgresql", "sqlite")
 _PARAMETERS = {"database": "db"}

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
-from changelog.errors import SqlError, SyntaxFault, Unsupported
-from sql.syntax.cursor import Cursor
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateFunction
-from sql.syntax.type_names import TypeName, type_name
-from sql.syntax.types import arrow_type
+from dovetail.changelog.errors import SqlError, SyntaxFault, Unsupported
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateFunction
+from dovetail.sql.syntax.type_names import TypeName, type_name
+from dovetail.sql.syntax.types import arrow_type
 
 _OF_TWO_MEANINGS = {
     "int8": "tinyint for one byte, bigint for eight",

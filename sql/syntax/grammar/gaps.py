@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.syntax.cursor import Cursor
-from sql.syntax.dialect import ARRAY
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import ARRAY
 
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _LEADING = frozenset({

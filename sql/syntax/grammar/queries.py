@@ -10,18 +10,18 @@ from sqlglot import Dialect, exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.errors import SqlError, SyntaxFault
-from changelog.suggest import Guess, ranked
-from sql.syntax.cursor import Cursor, is_name
-from sql.syntax.dialect import Dovetail, QueryFault
-from sql.syntax.faults import SCRIPT
-from sql.syntax.grammar.emit import at_emit, emit_clause
-from sql.syntax.grammar.gaps import check_gaps, check_parts
-from sql.syntax.grammar.pasted.pasted_selects import refuse_foreign, same_windows
-from sql.syntax.grammar.settings import at_settings, settings_clause
-from sql.syntax.risingwave import RisingWaveQueries
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Emit, Readings, Select, Settings
+from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.changelog.suggest import Guess, ranked
+from dovetail.sql.syntax.cursor import Cursor, is_name
+from dovetail.sql.syntax.dialect import Dovetail, QueryFault
+from dovetail.sql.syntax.faults import SCRIPT
+from dovetail.sql.syntax.grammar.emit import at_emit, emit_clause
+from dovetail.sql.syntax.grammar.gaps import check_gaps, check_parts
+from dovetail.sql.syntax.grammar.pasted.pasted_selects import refuse_foreign, same_windows
+from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause
+from dovetail.sql.syntax.risingwave import RisingWaveQueries
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Emit, Readings, Select, Settings
 
 READERS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: Dovetail(), Rules.RISINGWAVE: RisingWaveQueries()}
 """What reads a query, by whose meaning its expressions have."""

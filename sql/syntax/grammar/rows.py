@@ -6,11 +6,11 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from changelog.errors import Unsupported
-from sql.syntax.cursor import Cursor
-from sql.syntax.dialect import PARAMETER_AT
-from sql.syntax.grammar.queries import readable_expression, select
-from sql.syntax.statements import Computed, Delete, Insert, Literal, StatementParameter, Update
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import PARAMETER_AT
+from dovetail.sql.syntax.grammar.queries import readable_expression, select
+from dovetail.sql.syntax.statements import Computed, Delete, Insert, Literal, StatementParameter, Update
 
 
 def insert(cursor: Cursor) -> Insert:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
-from changelog.errors import Unsupported
-from sql.syntax.cursor import Cursor, is_whole
-from sql.syntax.masked import SettingValue
-from sql.syntax.statements import Setting, Settings
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.cursor import Cursor, is_whole
+from dovetail.sql.syntax.masked import SettingValue
+from dovetail.sql.syntax.statements import Setting, Settings
 
 NO_SECRETS = (
     "PASSWORD ENV 'NAME' or PASSWORD FILE 'path' where a database is asked; of Kafka leave it out, its password is in "

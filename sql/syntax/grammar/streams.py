@@ -6,20 +6,20 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from changelog.encodings.identified.subjects import IDENTIFIED
-from changelog.encodings.settings import value_format
-from changelog.errors import UnknownName, Unsupported
-from changelog.schema import Kind, RecordPart
-from changelog.suggest import suggestion
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key
-from sql.syntax.grammar.pasted import ksql
-from sql.syntax.grammar.pasted.filled_forms import Declaration
-from sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
-from sql.syntax.grammar.settings import at_settings, settings_clause, with_clause
-from sql.syntax.record_columns import check_parts
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateStream, Setting
+from dovetail.changelog.encodings.identified.subjects import IDENTIFIED
+from dovetail.changelog.encodings.settings import value_format
+from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.schema import Kind, RecordPart
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key
+from dovetail.sql.syntax.grammar.pasted import ksql
+from dovetail.sql.syntax.grammar.pasted.filled_forms import Declaration
+from dovetail.sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
+from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause, with_clause
+from dovetail.sql.syntax.record_columns import check_parts
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateStream, Setting
 
 MODES = {
     "append": Kind.APPEND,

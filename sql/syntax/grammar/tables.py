@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from changelog.encodings.settings import KEY_ENCODE, OPTION
-from changelog.errors import Unsupported
-from changelog.schema import Column, Kind, RecordPart
-from sql.syntax.cursor import Cursor, is_name
-from sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key, watermark
-from sql.syntax.grammar.pasted import flink, ksql
-from sql.syntax.grammar.pasted.filled_forms import Declaration, written
-from sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
-from sql.syntax.grammar.settings import assignments, with_clause
-from sql.syntax.grammar.streams import check, text_of
-from sql.syntax.record_columns import include
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateIndex, CreateStream, Index, Setting
+from dovetail.changelog.encodings.settings import KEY_ENCODE, OPTION
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import Column, Kind, RecordPart
+from dovetail.sql.syntax.cursor import Cursor, is_name
+from dovetail.sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key, watermark
+from dovetail.sql.syntax.grammar.pasted import flink, ksql
+from dovetail.sql.syntax.grammar.pasted.filled_forms import Declaration, written
+from dovetail.sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
+from dovetail.sql.syntax.grammar.settings import assignments, with_clause
+from dovetail.sql.syntax.grammar.streams import check, text_of
+from dovetail.sql.syntax.record_columns import include
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateIndex, CreateStream, Index, Setting
 
 
 def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from changelog.errors import SyntaxFault
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.queries import first_of, query_with_tail
-from sql.syntax.statements import CreateView
+from dovetail.changelog.errors import SyntaxFault
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.queries import first_of, query_with_tail
+from dovetail.sql.syntax.statements import CreateView
 
 
 def create_view(cursor: Cursor, or_replace: bool, materialized: bool) -> CreateView:

@@ -13,13 +13,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from changelog.suggest import suggestion
-from sql.syntax.dialect import PARAMETER_AT
-from sql.syntax.faults import place
-from sql.syntax.parameters.bound_literals import Argument, Arguments, checked, tree_of, value_of
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Insert, Readings, Select, Statement, StatementParameter, Why
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.syntax.dialect import PARAMETER_AT
+from dovetail.sql.syntax.faults import place
+from dovetail.sql.syntax.parameters.bound_literals import Argument, Arguments, checked, tree_of, value_of
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Insert, Readings, Select, Statement, StatementParameter, Why
 
 _NAMES = (exp.Table, exp.TableAlias, exp.Identifier, exp.Column, exp.Dot, exp.Ordered, exp.Group, exp.CTE, exp.Join)
 """What a parameter stands directly in where it would be a name."""

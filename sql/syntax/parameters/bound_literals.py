@@ -10,9 +10,9 @@ from functools import cache
 
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.syntax.grammar.queries import READERS
-from sql.syntax.rules import Rules
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.grammar.queries import READERS
+from dovetail.sql.syntax.rules import Rules
 
 Argument = str | int | float | bool | Decimal | date | datetime | None
 """What a parameter may be. A time without a zone is one of UTC."""

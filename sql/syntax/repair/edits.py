@@ -7,7 +7,7 @@ from itertools import chain, islice
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.suggest import Guess
+from dovetail.changelog.suggest import Guess
 
 _AFTER = {"GROUP": "BY", "ORDER": "BY", "PARTITION": "BY", "LEFT": "JOIN", "RIGHT": "JOIN", "FULL": "JOIN"}
 """Words that come in pairs."""

@@ -8,11 +8,11 @@ from itertools import islice
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.errors import SqlError, SyntaxFault
-from changelog.suggest import Guess
-from changelog.work.interruption import expect_wanted
-from sql.syntax.dialect import Dovetail
-from sql.syntax.repair.edits import edits
+from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.changelog.suggest import Guess
+from dovetail.changelog.work.interruption import expect_wanted
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.repair.edits import edits
 
 _MOST_TEXT = 10_000
 """Characters of a script whose slips are mended: each try reads it as a whole."""

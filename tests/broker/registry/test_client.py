@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import RegistryAddress
-from broker.registry.client import SchemaRegistryReader
-from changelog.encodings.interface import SchemaDefinition
-from changelog.errors import ServiceUnavailable, SourceRefused
+from dovetail.broker.address import RegistryAddress
+from dovetail.broker.registry.client import SchemaRegistryReader
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.errors import ServiceUnavailable, SourceRefused
 from tests.servers.schema_registry import address, schema_registry
 
 AVRO = SchemaDefinition("AVRO", '{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}')

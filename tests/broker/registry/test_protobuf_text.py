@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from broker.registry.protobuf_text import compiled, descriptors
-from broker.registry.protoc import ROOT_FILE, compiled_files
-from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
-from changelog.encodings.interface import SchemaDefinition
+from dovetail.broker.registry.protobuf_text import compiled, descriptors
+from dovetail.broker.registry.protoc import ROOT_FILE, compiled_files
+from dovetail.broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
+from dovetail.changelog.encodings.interface import SchemaDefinition
 from tests.broker.registry.hostile_imports import HOSTILE_NAMES, polyglot
 
 SCHEMA = 'syntax="proto3"; message N {string a=1;}'

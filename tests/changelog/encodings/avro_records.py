@@ -10,10 +10,10 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.subjects import SUBJECT
-from changelog.encodings.interface import SchemaDefinition
-from changelog.schema import Column, RecordFormat, StreamSchema
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.subjects import SUBJECT
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.schema import Column, RecordFormat, StreamSchema
 
 
 @dataclass

@@ -7,11 +7,11 @@ from typing import Any
 
 from google.protobuf import message_factory
 
-from broker.registry.protobuf_text import compiled
-from changelog.encodings.identified import wire
-from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.protobuf.reader import path_bytes
-from changelog.encodings.protobuf.schema import MessageFile, Path
+from dovetail.broker.registry.protobuf_text import compiled
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.protobuf.reader import path_bytes
+from dovetail.changelog.encodings.protobuf.schema import MessageFile, Path
 
 
 @cache

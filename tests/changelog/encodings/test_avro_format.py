@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.decode import Decoded, Decoder
-from changelog.encode import Forms
-from changelog.encodings.avro.own_schema import text_of
-from changelog.encodings.identified import wire
-from changelog.encodings.interface import SchemaDefinition
-from changelog.schema import Column, Kind, RecordFormat, StreamSchema
-from changelog.values import normalised
+from dovetail.changelog.decode import Decoded, Decoder
+from dovetail.changelog.encode import Forms
+from dovetail.changelog.encodings.avro.own_schema import text_of
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
+from dovetail.changelog.values import normalised
 from tests.changelog.encodings.avro_records import Schemas, as_records, avro_stream, encoded, record_of, written_by
 from tests.nasty import COLUMNS, NESTED
 

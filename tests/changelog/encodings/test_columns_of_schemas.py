@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.registry.protobuf_text import compiled
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.languages import LANGUAGES
-from changelog.schema import JSON, RecordFormat
+from dovetail.broker.registry.protobuf_text import compiled
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.schema import JSON, RecordFormat
 from tests.changelog.encodings.avro_records import record_of
 from tests.nasty import COLUMNS, NESTED
 

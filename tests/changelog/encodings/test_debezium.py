@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, Changes
-from changelog.decode import Decoder
-from changelog.encode import records_of
-from changelog.schema import ARRIVAL, Column, Kind, RecordFormat, StreamSchema
-from changelog.topic_content import content
-from changelog.values import normalised
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import records_of
+from dovetail.changelog.schema import ARRIVAL, Column, Kind, RecordFormat, StreamSchema
+from dovetail.changelog.topic_content import content
+from dovetail.changelog.values import normalised
 from tests.changelog.records import TYPES, records, values
 
 DEBEZIUM = RecordFormat(envelope="debezium")

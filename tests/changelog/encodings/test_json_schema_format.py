@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from changelog.decode import Decoded, Decoder
-from changelog.encode import Forms
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.identified.subjects import SUBJECT
-from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.json_schema.language import JsonSchemaLanguage
-from changelog.encodings.settings import value_format
-from changelog.errors import SqlError
-from changelog.schema import Column, Kind, RecordFormat, StreamSchema
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.decode import Decoded, Decoder
+from dovetail.changelog.encode import Forms
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.identified.subjects import SUBJECT
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.json_schema.language import JsonSchemaLanguage
+from dovetail.changelog.encodings.settings import value_format
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
 from tests.changelog.encodings.avro_records import Schemas, as_records
 from tests.nasty import COLUMNS, NESTED
 

@@ -8,14 +8,14 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from broker.registry.protobuf_text import compiled
-from changelog.encode import Forms
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.subjects import IDENTIFIED, SUBJECT
-from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.languages import LANGUAGES
-from changelog.errors import SqlError
-from changelog.schema import RecordFormat
+from dovetail.broker.registry.protobuf_text import compiled
+from dovetail.changelog.encode import Forms
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.subjects import IDENTIFIED, SUBJECT
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import RecordFormat
 
 NARROW = pa.schema([("id", pa.int64())])
 WIDE = pa.schema([*NARROW, ("price", pa.decimal128(9, 2))])

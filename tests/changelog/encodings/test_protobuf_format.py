@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.decode import Decoded, Decoder
-from changelog.encode import Forms
-from changelog.encodings import registry
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.subjects import MESSAGE_OPTION, SUBJECT
-from changelog.encodings.interface import Reads, SchemaDefinition
-from changelog.encodings.protobuf.language import ProtobufLanguage
-from changelog.encodings.protobuf.schema import MessageFile
-from changelog.encodings.settings import value_format
-from changelog.errors import SqlError
-from changelog.formats.members import Member
-from changelog.schema import Column, RecordFormat, StreamSchema
-from changelog.values import normalised
+from dovetail.changelog.decode import Decoded, Decoder
+from dovetail.changelog.encode import Forms
+from dovetail.changelog.encodings import registry
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION, SUBJECT
+from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
+from dovetail.changelog.encodings.protobuf.language import ProtobufLanguage
+from dovetail.changelog.encodings.protobuf.schema import MessageFile
+from dovetail.changelog.encodings.settings import value_format
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.formats.members import Member
+from dovetail.changelog.schema import Column, RecordFormat, StreamSchema
+from dovetail.changelog.values import normalised
 from tests.changelog.encodings.avro_records import Schemas, as_records
 from tests.changelog.encodings.protobuf_records import encoded, message_class, proto
 from tests.nasty import COLUMNS, NESTED

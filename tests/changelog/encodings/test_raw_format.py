@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, Changes
-from changelog.decode import Decoder
-from changelog.encode import records_of
-from changelog.schema import Column, Kind, RecordFormat, StreamSchema
-from changelog.values import normalised
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import records_of
+from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
+from dovetail.changelog.values import normalised
 from tests.changelog.records import TYPES, records, values
 
 RAW = RecordFormat("raw")

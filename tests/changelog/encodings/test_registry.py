@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from changelog.encodings.interface import Reads
-from changelog.encodings.registry import FORMATS, reader
-from changelog.encodings.settings import value_format
-from changelog.errors import InternalError
-from changelog.schema import JSON, RecordFormat, StreamSchema
+from dovetail.changelog.encodings.interface import Reads
+from dovetail.changelog.encodings.registry import FORMATS, reader
+from dovetail.changelog.encodings.settings import value_format
+from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import JSON, RecordFormat, StreamSchema
 
 
 def test_a_name_means_one_format() -> None:

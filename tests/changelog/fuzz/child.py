@@ -18,10 +18,10 @@ from itertools import islice
 from multiprocessing.connection import Connection
 from typing import Any, BinaryIO
 
-from changelog.dead_letter import dead_letters
-from changelog.decode import Decoded, Decoder
-from changelog.encode import encode
-from changelog.errors import REASON_BYTES
+from dovetail.changelog.dead_letter import dead_letters
+from dovetail.changelog.decode import Decoded, Decoder
+from dovetail.changelog.encode import encode
+from dovetail.changelog.errors import REASON_BYTES
 from tests.changelog.fuzz.streams import GROUPS, NastyStream, Record
 from tests.changelog.records import records
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.changes import Changes
-from changelog.decode import Decoder
-from changelog.encode import Forms, encode
-from changelog.encodings.avro import own_schema as avro
-from changelog.encodings.identified import wire
-from changelog.encodings.identified.subjects import SUBJECT
-from changelog.encodings.json_schema import own_schema as json_schema
-from changelog.encodings.protobuf import own_schema as protobuf
-from changelog.schema import JSON, Column, Kind, RecordFormat, StreamSchema
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import Forms, encode
+from dovetail.changelog.encodings.avro import own_schema as avro
+from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.identified.subjects import SUBJECT
+from dovetail.changelog.encodings.json_schema import own_schema as json_schema
+from dovetail.changelog.encodings.protobuf import own_schema as protobuf
+from dovetail.changelog.schema import JSON, Column, Kind, RecordFormat, StreamSchema
 from tests.changelog.encodings.avro_records import Schemas
 from tests.changelog.encodings.protobuf_records import proto
 from tests.changelog.fuzz.nasty import GREAT, LARGE, SMALL, mutated, noise

@@ -7,9 +7,9 @@ from threading import Event, Thread
 import pyarrow as pa
 import pytest
 
-from changelog.errors import Interrupted
-from changelog.work.interruption import Interruption, ended_by, expect_wanted
-from sql.expressions.evaluate import run
+from dovetail.changelog.errors import Interrupted
+from dovetail.changelog.work.interruption import Interruption, ended_by, expect_wanted
+from dovetail.sql.expressions.evaluate import run
 
 ENDLESS = "SELECT count(*) FROM t AS a, t AS b, t AS c, t AS d, t AS e, t AS f, t AS g"
 

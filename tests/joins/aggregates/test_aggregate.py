@@ -18,21 +18,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Positions
-from changelog.schema import StreamSchema
-from joins.aggregates.aggregate import AggregateOperator, AggregateSpec
-from joins.aggregates.aggregation import Aggregation, Closing, Fold, GroupFunction
-from joins.aggregates.group_values import best
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
-from joins.dataflow.ports import Ingest, Port
-from joins.host.in_memory import LocalQuery
-from joins.reference.groups.aggregate import ReferenceAggregate
-from joins.reference.rows import Record, Row
-from joins.reference.side import ReferenceSide
-from joins.state.durable_copy import DurableCopy
-from joins.state.order import is_ordered, ordinals
-from joins.state.store import SORT, RunStore
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import Positions
+from dovetail.changelog.schema import StreamSchema
+from dovetail.joins.aggregates.aggregate import AggregateOperator, AggregateSpec
+from dovetail.joins.aggregates.aggregation import Aggregation, Closing, Fold, GroupFunction
+from dovetail.joins.aggregates.group_values import best
+from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.reference.groups.aggregate import ReferenceAggregate
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.reference.side import ReferenceSide
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.order import is_ordered, ordinals
+from dovetail.joins.state.store import SORT, RunStore
 from tests.joins import harness
 from tests.joins.harness import INPUTS, KEYED, decoded, net, table
 

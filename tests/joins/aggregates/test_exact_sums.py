@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from joins.aggregates.exact_sums import Doubles, balanced, placed, rounded
+from dovetail.joins.aggregates.exact_sums import Doubles, balanced, placed, rounded
 
 SUMS, NUMBERS = 20_000, 7
 FEW = np.array([0.1, 0.2, 0.7, 1.0, 3.0, 1e16, -1e16, 2.0**53, -(2.0**53), 2.0**-60, 5e-324, 0.0, -0.0, 1e300])

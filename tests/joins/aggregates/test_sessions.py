@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.aggregates.sessions import SessionsSpec
-from joins.dataflow.ports import Ingest
-from joins.reference.groups.sessions import ReferenceSessions
-from joins.reference.rows import Record, Row
-from joins.reference.side import ReferenceSide
-from joins.state.arrangement import Arrangement
-from joins.state.order import LATEST
-from joins.state.store import RunStore
+from dovetail.joins.aggregates.sessions import SessionsSpec
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.joins.reference.groups.sessions import ReferenceSessions
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.reference.side import ReferenceSide
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.order import LATEST
+from dovetail.joins.state.store import RunStore
 from tests.joins.harness import IDS, INPUTS, KEYED, LEFT, decoded, poor_hashes, port, records, watched
 from tests.joins.hosted import Hosted
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from itertools import count
 
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.host.activity import Activity, NodeWork, in_all
-from joins.host.in_memory import LocalQuery
-from joins.host.level import Arrival, LevelTask
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.state.holdings import Holding, KeyRows
-from joins.state.store import RunStore
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.host.activity import Activity, NodeWork, in_all
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.host.level import Arrival, LevelTask
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.state.holdings import Holding, KeyRows
+from dovetail.joins.state.store import RunStore
 from tests.joins.harness import LEFT, RIGHT, LeftBelowRight, decoded, port
 from tests.joins.hosted import Hosted, dataflow_of
 

@@ -9,30 +9,30 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from changelog.schema import ARRIVAL
-from joins.aggregates.aggregate import AggregateSpec
-from joins.aggregates.aggregation import Aggregation, Fold
-from joins.aggregates.sessions import SessionsSpec
-from joins.dataflow.ports import Ingest, Port, SetKind
-from joins.dataflow.specification import OperatorSpec, Timed
-from joins.operators.asof import AsofSpec
-from joins.operators.asof_once import AsofOnceSpec
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, KeptPart
-from joins.operators.dynamic_filter import DynamicFilterSpec
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.keyed import KeyedSpec
-from joins.operators.latest import LatestSpec
-from joins.operators.multiway import MultiwaySpec
-from joins.operators.range import Band, RangeSpec
-from joins.operators.registry import OPERATORS
-from joins.operators.set_operation import SetOperationSpec
-from joins.operators.temporal import TemporalSpec
-from joins.operators.union_all import UnionAllSpec
-from joins.partitions.ordering import Rank, SortKey
-from joins.partitions.over import OverSpec
-from joins.partitions.top_n import TopNSpec
-from joins.state.store import RunStore
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.aggregates.aggregate import AggregateSpec
+from dovetail.joins.aggregates.aggregation import Aggregation, Fold
+from dovetail.joins.aggregates.sessions import SessionsSpec
+from dovetail.joins.dataflow.ports import Ingest, Port, SetKind
+from dovetail.joins.dataflow.specification import OperatorSpec, Timed
+from dovetail.joins.operators.asof import AsofSpec
+from dovetail.joins.operators.asof_once import AsofOnceSpec
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, KeptPart
+from dovetail.joins.operators.dynamic_filter import DynamicFilterSpec
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.keyed import KeyedSpec
+from dovetail.joins.operators.latest import LatestSpec
+from dovetail.joins.operators.multiway import MultiwaySpec
+from dovetail.joins.operators.range import Band, RangeSpec
+from dovetail.joins.operators.registry import OPERATORS
+from dovetail.joins.operators.set_operation import SetOperationSpec
+from dovetail.joins.operators.temporal import TemporalSpec
+from dovetail.joins.operators.union_all import UnionAllSpec
+from dovetail.joins.partitions.ordering import Rank, SortKey
+from dovetail.joins.partitions.over import OverSpec
+from dovetail.joins.partitions.top_n import TopNSpec
+from dovetail.joins.state.store import RunStore
 from tests.joins.harness import KEYED, LEFT, RIGHT, LeftBelowRight, decoded, port, watched
 from tests.joins.hosted import Hosted
 from tests.joins.partitions.functions import PlacesAndSums

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.schema import StreamSchema
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
-from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
-from joins.dataflow.specification import OperatorSpec
-from joins.host.in_memory import LocalQuery
-from joins.inputs.watermarks import Mark
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.reference.rows import Row
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.schema import StreamSchema
+from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.reference.rows import Row
+from dovetail.joins.state.store import RunStore
 from tests.joins.harness import net
 
 LEFT = pa.schema([("l.k", pa.int64()), ("l.t", pa.timestamp("ms"))])

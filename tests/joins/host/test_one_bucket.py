@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.schema import ARRIVAL
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import transformed
-from joins.host.in_memory import LocalQuery
-from joins.host.level import Arrival
-from joins.host.one_bucket import LevelInput, OneBucket
-from joins.state.durable_copy import DurableCopy
-from joins.state.store import RunStore
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import transformed
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.host.level import Arrival
+from dovetail.joins.host.one_bucket import LevelInput, OneBucket
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.store import RunStore
 from tests.spark.flows import orders_users
 
 Batch = Mapping[int, pa.Table]

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.errors import StateLimitExceeded
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.dataflow.specification import OperatorSpec
-from joins.dataflow.state_memory import StateMemory
-from joins.host import portions
-from joins.host.in_memory import LocalQuery
-from joins.host.level import Arrival, LevelTask
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.dynamic_filter import DynamicFilterSpec
-from joins.reference.rows import Record, Row
-from joins.state.portion import WHOLE, Portion
-from joins.state.store import RunStore
+from dovetail.changelog.errors import StateLimitExceeded
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.joins.host import portions
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.host.level import Arrival, LevelTask
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.dynamic_filter import DynamicFilterSpec
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.state.portion import WHOLE, Portion
+from dovetail.joins.state.store import RunStore
 from tests.joins.harness import INPUTS, LEFT, RIGHT, decoded, port
 from tests.joins.host.test_recut import BOUND, AboveBound, drawn_steps, risen, specs, suits
 from tests.joins.hosted import Hosted, dataflow_of

@@ -14,35 +14,35 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from changelog.errors import InternalError
-from joins.aggregates.aggregate import AggregateSpec
-from joins.aggregates.aggregation import Aggregation, Closing, Fold
-from joins.aggregates.sessions import SessionsSpec
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Port, SetKind
-from joins.dataflow.specification import OperatorSpec
-from joins.host.recut import Recut
-from joins.inputs.arrival import ARRIVALS
-from joins.operators.asof import AsofSpec
-from joins.operators.asof_once import AsofOnceSpec
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, KeptPart
-from joins.operators.dynamic_filter import DynamicFilterSpec, MovingBound
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.keyed import KeyedSpec
-from joins.operators.latest import LatestSpec
-from joins.operators.multiway import MultiwaySpec, Repetition
-from joins.operators.one_shot import Alignment
-from joins.operators.range import Band, RangeSpec
-from joins.operators.registry import OPERATORS
-from joins.operators.set_operation import SetOperationSpec
-from joins.operators.temporal import TemporalSpec
-from joins.operators.union_all import UnionAllSpec
-from joins.partitions.ordering import Rank, SortKey
-from joins.partitions.over import OverSpec
-from joins.partitions.top_n import TopNSpec
-from joins.reference.rows import Record, Row
-from joins.state.store import RunEntry
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import InternalError
+from dovetail.joins.aggregates.aggregate import AggregateSpec
+from dovetail.joins.aggregates.aggregation import Aggregation, Closing, Fold
+from dovetail.joins.aggregates.sessions import SessionsSpec
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Port, SetKind
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.host.recut import Recut
+from dovetail.joins.inputs.arrival import ARRIVALS
+from dovetail.joins.operators.asof import AsofSpec
+from dovetail.joins.operators.asof_once import AsofOnceSpec
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, KeptPart
+from dovetail.joins.operators.dynamic_filter import DynamicFilterSpec, MovingBound
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.keyed import KeyedSpec
+from dovetail.joins.operators.latest import LatestSpec
+from dovetail.joins.operators.multiway import MultiwaySpec, Repetition
+from dovetail.joins.operators.one_shot import Alignment
+from dovetail.joins.operators.range import Band, RangeSpec
+from dovetail.joins.operators.registry import OPERATORS
+from dovetail.joins.operators.set_operation import SetOperationSpec
+from dovetail.joins.operators.temporal import TemporalSpec
+from dovetail.joins.operators.union_all import UnionAllSpec
+from dovetail.joins.partitions.ordering import Rank, SortKey
+from dovetail.joins.partitions.over import OverSpec
+from dovetail.joins.partitions.top_n import TopNSpec
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.state.store import RunEntry
 from tests.joins.harness import INPUTS, KEYED, LEFT, RIGHT, LeftBelowRight, after, port, records, table, watched
 from tests.joins.hosted import Hosted, dataflow_of
 from tests.joins.partitions.functions import PlacesAndSums

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from changelog.schema import StreamSchema
-from joins.aggregates.aggregate import AggregateSpec
-from joins.aggregates.aggregation import Aggregation, Closing, Fold
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
-from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
-from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
-from joins.operators.range import Band, RangeSpec
+from dovetail.changelog.schema import StreamSchema
+from dovetail.joins.aggregates.aggregate import AggregateSpec
+from dovetail.joins.aggregates.aggregation import Aggregation, Closing, Fold
+from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from dovetail.joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
+from dovetail.joins.operators.range import Band, RangeSpec
 
 ROWS = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 LEFT, RIGHT, JOINED, GROUPED, LAST = range(5)

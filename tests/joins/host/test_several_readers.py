@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.state_memory import StateMemory
-from joins.host.in_memory import LocalQuery
-from joins.host.one_bucket import OneBucket
-from joins.state.durable_copy import DurableCopy
+from dovetail.changelog.changes import DELTA
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.state_memory import StateMemory
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.host.one_bucket import OneBucket
+from dovetail.joins.state.durable_copy import DurableCopy
 from tests.joins.host.test_one_bucket import BATCHES, Batch, inputs, shown
 from tests.spark.flows import in_portions, orders_users_twice
 

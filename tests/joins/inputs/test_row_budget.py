@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from changelog.errors import InternalError
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.dataflow.specification import Refusing
-from joins.inputs.row_budget import BUDGETED, REASON
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.multiway import MultiwaySpec
-from joins.reference.bidirectional import ReferenceJoin, ReferenceMultiwayJoin
-from joins.reference.row_budget import ReferenceBudget
-from joins.reference.rows import Record, Row, difference
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import InternalError
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.dataflow.specification import Refusing
+from dovetail.joins.inputs.row_budget import BUDGETED, REASON
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.multiway import MultiwaySpec
+from dovetail.joins.reference.bidirectional import ReferenceJoin, ReferenceMultiwayJoin
+from dovetail.joins.reference.row_budget import ReferenceBudget
+from dovetail.joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
 from tests.joins.harness import LEFT, RIGHT, VALUES, LeftBelowRight, agree, left_below_right, port, records, side, steps
 from tests.joins.hosted import Hosted

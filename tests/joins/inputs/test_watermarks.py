@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from joins.dataflow.ports import Ingest, Port, Watermark
-from joins.inputs.watermarks import UNSHOWN, Mark, Watermarks, next_on, output_watermark
+from dovetail.changelog.changes import DELTA
+from dovetail.joins.dataflow.ports import Ingest, Port, Watermark
+from dovetail.joins.inputs.watermarks import UNSHOWN, Mark, Watermarks, next_on, output_watermark
 
 SCHEMA = pa.schema([("t", pa.timestamp("us"))])
 LEFT, RIGHT = 4, 5

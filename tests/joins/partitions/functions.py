@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from changelog.rows import Positions
-from joins.partitions.ordering import SortKey, in_order
+from dovetail.changelog.rows import Positions
+from dovetail.joins.partitions.ordering import SortKey, in_order
 
 
 @dataclass(frozen=True)

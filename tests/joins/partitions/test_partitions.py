@@ -11,18 +11,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, Changes
-from joins.dataflow.ports import Ingest, Port
-from joins.dataflow.specification import OperatorSpec
-from joins.partitions import top_n
-from joins.partitions.ordering import Rank, SortKey, in_order
-from joins.partitions.over import OverSpec
-from joins.partitions.top_n import TopNSpec
-from joins.reference.groups.partitions import ReferenceOver, ReferenceTopN
-from joins.reference.rows import Record, Row
-from joins.reference.side import ReferenceSide
-from joins.state.store import RunStore
-from sql.expressions.evaluate import run
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.partitions import top_n
+from dovetail.joins.partitions.ordering import Rank, SortKey, in_order
+from dovetail.joins.partitions.over import OverSpec
+from dovetail.joins.partitions.top_n import TopNSpec
+from dovetail.joins.reference.groups.partitions import ReferenceOver, ReferenceTopN
+from dovetail.joins.reference.rows import Record, Row
+from dovetail.joins.reference.side import ReferenceSide
+from dovetail.joins.state.store import RunStore
+from dovetail.sql.expressions.evaluate import run
 from tests.joins import harness
 from tests.joins.harness import INPUTS, KEYED, poor_hashes, table
 from tests.joins.hosted import Hosted

@@ -6,15 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from changelog.changes import Changes
-from changelog.errors import StateLimitExceeded
-from changelog.hashing import row_hashes
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.host.exchange import cut
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.state.arrangement import Arrangement
-from joins.state.durable_copy import DurableCopy
-from joins.state.store import ENTRY_ROWS, RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.errors import StateLimitExceeded
+from dovetail.changelog.hashing import row_hashes
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.host.exchange import cut
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.store import ENTRY_ROWS, RunStore
 from tests.joins.harness import LEFT, RIGHT, port
 from tests.joins.hosted import Hosted
 

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.changes import Changes
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.dataflow.specification import JoinSpec
-from joins.matching import match_counts
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.range import Band, RangeSpec
-from joins.reference.rows import Record
-from joins.state import blocks
-from joins.state.arrangement import Arrangement, Matches
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.dataflow.specification import JoinSpec
+from dovetail.joins.matching import match_counts
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.range import Band, RangeSpec
+from dovetail.joins.reference.rows import Record
+from dovetail.joins.state import blocks
+from dovetail.joins.state.arrangement import Arrangement, Matches
+from dovetail.joins.state.store import RunStore
 from tests.joins.harness import LEFT, RIGHT, LeftBelowRight, decoded, net, port
 
 MOST = 64

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.changes import Changes
-from joins.state.arrangement import Arrangement
-from joins.state.durable_copy import DurableCopy
-from joins.state.holdings import TOP, Holding, KeyRows, holdings
-from joins.state.store import RunStore
+from dovetail.changelog.changes import Changes
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.holdings import TOP, Holding, KeyRows, holdings
+from dovetail.joins.state.store import RunStore
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 TIMED = pa.schema([("k", pa.int64()), ("t", pa.timestamp("ms"))])

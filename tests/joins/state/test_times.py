@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Positions
-from joins.state.arrangement import Arrangement, Matches
-from joins.state.durable_copy import DurableCopy
-from joins.state.order import EARLIEST, LATEST, NEVER, shifted, times_of
-from joins.state.store import RunStore
-from joins.state.time_search import Approach, by_word_and_time, covered
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.rows import Positions
+from dovetail.joins.state.arrangement import Arrangement, Matches
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, shifted, times_of
+from dovetail.joins.state.store import RunStore
+from dovetail.joins.state.time_search import Approach, by_word_and_time, covered
 from tests.joins import harness
 from tests.joins.harness import net, poor_hashes
 

@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dovetail
-from runtime.environment.unknown_variables import AMONG_PROCESSES, OF_CONTAINERS, unknown_variables, warn_of_unknown
-from runtime.settings import Settings
-from services.known_stacks import found_settings
+from dovetail.runtime.environment.unknown_variables import (
+    AMONG_PROCESSES,
+    OF_CONTAINERS,
+    unknown_variables,
+    warn_of_unknown,
+)
+from dovetail.runtime.settings import Settings
+from dovetail.services.known_stacks import found_settings
 from tests.docs.test_settings import AMONG_PROCESSES as ON_THE_PAGE
 from tests.docs.test_settings import OF_THE_CONTAINERS
 from tests.nasty import TEXTS

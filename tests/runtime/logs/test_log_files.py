@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.logs.log_files import LogLimits, append, cut, numbered, remove, shift
-from runtime.logs.log_reading import Following, last_lines
+from dovetail.runtime.logs.log_files import LogLimits, append, cut, numbered, remove, shift
+from dovetail.runtime.logs.log_reading import Following, last_lines
 from tests.paths import ROOT
 
 LIMITS = LogLimits(max_bytes=100, files=3)
@@ -114,7 +114,7 @@ def test_what_is_removed_leaves_no_older_file(log: Path) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from runtime.logs.log_files import LogLimits, append
+from dovetail.runtime.logs.log_files import LogLimits, append
 for number in range(300):
     append(Path(sys.argv[1]), f"{sys.argv[2]} {number}\\n", LogLimits(1000, 50))
 """

@@ -12,12 +12,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from runtime.logs.repeated_lines import FirstOfMany
+from dovetail.runtime.logs.repeated_lines import FirstOfMany
 from tests.paths import ROOT
 
 WRITER = """
 import logging, structlog
-from runtime.logs.process_log import configure_logs
+from dovetail.runtime.logs.process_log import configure_logs
 configure_logs("INFO", "{form}")
 logging.getLogger("dovetail.worker").warning("one of %s", "logging")
 structlog.get_logger().warning("one of structlog", dictionary="d", rows=3)
@@ -44,9 +44,9 @@ def test_json_lines_have_the_same_members_whoever_writes_them() -> None:
 
 _OF_A_QUERY = """
 import logging, sys, structlog
-from runtime.logs.process_log import configure_logs
-from runtime.logs.query_logs import QueryLog, keep_query_logs
-from runtime.settings import read_settings
+from dovetail.runtime.logs.process_log import configure_logs
+from dovetail.runtime.logs.query_logs import QueryLog, keep_query_logs
+from dovetail.runtime.settings import read_settings
 settings = read_settings({"data_dir": sys.argv[1], "log_format": "json"})
 configure_logs(settings.log_level, settings.log_format)
 log = logging.getLogger("dovetail.runner")
@@ -102,7 +102,7 @@ def test_text_lines_hold_the_event(event: str) -> None:
 
 _ASKING = """
 import sys, httpx
-from runtime.logs.process_log import configure_logs
+from dovetail.runtime.logs.process_log import configure_logs
 configure_logs(sys.argv[1], "text")
 httpx.get(sys.argv[2], headers={"Authorization": "Bearer s3cret"})
 """
@@ -125,7 +125,7 @@ def test_no_line_of_a_library_has_an_address_with_its_secrets(level: str) -> Non
 _WITHOUT_BROKER = """
 import asyncio, contextlib, logging
 from aiokafka.client import AIOKafkaClient
-from runtime.logs.process_log import configure_logs
+from dovetail.runtime.logs.process_log import configure_logs
 configure_logs("INFO", "text")
 
 async def tried(times):

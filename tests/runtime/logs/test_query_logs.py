@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.logs.line_members import OfQuery
-from runtime.logs.log_files import LogLimits
-from runtime.logs.query_logs import BatchTotals, QueryLog, QueryLogs, log_of
+from dovetail.runtime.logs.line_members import OfQuery
+from dovetail.runtime.logs.log_files import LogLimits
+from dovetail.runtime.logs.query_logs import BatchTotals, QueryLog, QueryLogs, log_of
 from tests.bad_disks import filled, small_disk
 
 LIMITS = LogLimits(max_bytes=100_000, files=2)

@@ -8,10 +8,10 @@ from threading import Thread
 
 import pytest
 
-from runtime.processes.engine_bounds import bounded_engine
-from runtime.settings import Settings
-from sql.expressions.engine_calls.bounds import bounds_of_process
-from sql.expressions.engine_calls.duckdb_connection import connection
+from dovetail.runtime.processes.engine_bounds import bounded_engine
+from dovetail.runtime.settings import Settings
+from dovetail.sql.expressions.engine_calls.bounds import bounds_of_process
+from dovetail.sql.expressions.engine_calls.duckdb_connection import connection
 
 
 @pytest.mark.parametrize(("threads", "limit"), [(1, "512.0 MiB"), (4, "128.0 MiB"), (64, "64.0 MiB")])

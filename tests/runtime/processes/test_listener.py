@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import StackError
-from runtime.processes.listener import address_of, host_and_port, listening
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.processes.listener import address_of, host_and_port, listening
 
 SETTING = "DOVETAIL_SERVE_BIND"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.processes.own_files import keep_to_owner, tighten
+from dovetail.runtime.processes.own_files import keep_to_owner, tighten
 from tests.paths import ROOT
 from tests.test_rooms import PRESENT, sources
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from runtime.packages import PACKAGE_ROOT
-from runtime.processes.start import exit_code_of
+from dovetail.runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.processes.start import exit_code_of
 
 MODULES = {
-    "services.registry": "DOVETAIL_SCHEMA_REGISTRY_BIND",
-    "services.serve": "DOVETAIL_SERVE_BIND",
-    "spark_jobs.runner": "DOVETAIL_RUNNER_BIND",
+    "dovetail.services.registry": "DOVETAIL_SCHEMA_REGISTRY_BIND",
+    "dovetail.services.serve": "DOVETAIL_SERVE_BIND",
+    "dovetail.spark_jobs.runner": "DOVETAIL_RUNNER_BIND",
 }
 
 
-@pytest.mark.parametrize("module", [*MODULES, "services.worker"])
+@pytest.mark.parametrize("module", [*MODULES, "dovetail.services.worker"])
 def test_a_wrong_setting_is_an_answer_and_no_traceback(module: str, tmp_path: Path) -> None:
     said = started(module, tmp_path, DOVETAIL_LOG_LEVEL="LOUD")
     assert "DOVETAIL_LOG_LEVEL" in said

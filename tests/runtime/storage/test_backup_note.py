@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runtime.storage.backup_note import has_backup, note_backup
-from runtime.storage.local_folder import LocalFolder
+from dovetail.runtime.storage.backup_note import has_backup, note_backup
+from dovetail.runtime.storage.local_folder import LocalFolder
 
 DAY_MS = 86_400_000
 

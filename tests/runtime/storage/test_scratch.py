@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from runtime.storage.scratch import scratch
+from dovetail.runtime.storage.scratch import scratch
 
 
 def folders(root: Path) -> list[Path]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import StackError
-from runtime.storage.spark_conf import DECIDED, read_conf
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.storage.spark_conf import DECIDED, read_conf
 
 
 def test_pairs_and_files_are_read_and_of_two_the_later_one_stands(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import ServiceUnavailable, StackError, StorageRefused
-from runtime.storage.claim import claim
-from runtime.storage.local_folder import LocalFolder
-from runtime.storage.object_store import ObjectStore
-from runtime.storage.places import beside, checked_location, expect_usable, hadoop_conf, storage_at
-from runtime.storage.s3_access import S3Access
-from runtime.storage.storage import Storage, copy_file
-from runtime.storage.watch import StorageWatch
+from dovetail.changelog.errors import ServiceUnavailable, StackError, StorageRefused
+from dovetail.runtime.storage.claim import claim
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.runtime.storage.object_store import ObjectStore
+from dovetail.runtime.storage.places import beside, checked_location, expect_usable, hadoop_conf, storage_at
+from dovetail.runtime.storage.s3_access import S3Access
+from dovetail.runtime.storage.storage import Storage, copy_file
+from dovetail.runtime.storage.watch import StorageWatch
 from tests.servers.object_store import BUCKET, access, object_store, place
 from tests.servers.process import PASSWORD
 from tests.servers.proxy import Proxy

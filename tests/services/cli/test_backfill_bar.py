@@ -8,9 +8,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from services.cli.following.backfill_bar import follow_backfill
-from services.cli.show import Screen
-from services.session.live.backlog import Backlog
+from dovetail.services.cli.following.backfill_bar import follow_backfill
+from dovetail.services.cli.show import Screen
+from dovetail.services.session.live.backlog import Backlog
 
 STEPS = (Backlog(0, 4_000), Backlog(1_000, 4_000), Backlog(3_000, 5_000), Backlog(5_000, 5_000))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from prompt_toolkit.document import Document
 
-from changelog.errors import SqlError
-from services.cli.console import is_finished, mode_of, spelled_out
-from services.cli.shell.backslash import STATEMENTS, refuse_backslash
-from sql.syntax.parse import parse
+from dovetail.changelog.errors import SqlError
+from dovetail.services.cli.console import is_finished, mode_of, spelled_out
+from dovetail.services.cli.shell.backslash import STATEMENTS, refuse_backslash
+from dovetail.sql.syntax.parse import parse
 
 KNOWN = (*STATEMENTS, "\\?", "\\h", "\\q", "\\mode table")
 UNKNOWN = (

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from broker.address import BrokerAddress
-from runtime.settings import read_settings
-from services.cli.main import app
-from services.session import Session
-from services.stack import Stack
+from dovetail.broker.address import BrokerAddress
+from dovetail.runtime.settings import read_settings
+from dovetail.services.cli.main import app
+from dovetail.services.session import Session
+from dovetail.services.stack import Stack
 
 COMMANDS = ("up", "down", "status", "logs", "sql", "run", "tail", "replay", "verify", "dictionary", "demo", "version")
 Dovetail = Callable[..., Result]
@@ -232,7 +232,7 @@ def test_verify_wants_a_materialized_view(dovetail: Dovetail) -> None:
 def test_as_a_process_of_its_own(tmp_path: Path) -> None:
     environment = os.environ | {"DOVETAIL_DATA_DIR": str(tmp_path)}
     environment.pop("DOVETAIL_BROKERS", None)
-    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", "SHOW STREAMS"]
+    argv = [sys.executable, "-m", "dovetail.services.cli.main", "sql", "-c", "SHOW STREAMS"]
     ended = subprocess.run(argv, capture_output=True, text=True, env=environment, check=False)
     assert ended.returncode == 1
     assert ended.stdout == ""

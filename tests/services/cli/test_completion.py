@@ -8,11 +8,11 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from services.cli.completion import NameCompleter
-from services.cli.console import is_finished
-from sql.catalog import Catalog, Query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream
+from dovetail.services.cli.completion import NameCompleter
+from dovetail.services.cli.console import is_finished
+from dovetail.sql.catalog import Catalog, Query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream
 
 Complete = Callable[[str], list[str]]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from services.stack import Stack
+from dovetail.services.stack import Stack
 
 pytestmark = pytest.mark.services
 
@@ -50,7 +50,7 @@ class Terminal:
 @contextmanager
 def console(environment: dict[str, str]) -> Iterator[tuple[Terminal, subprocess.Popen[bytes]]]:
     master, slave = pty.openpty()
-    argv = [sys.executable, "-m", "services.cli.main", "sql"]
+    argv = [sys.executable, "-m", "dovetail.services.cli.main", "sql"]
     process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True)
     os.close(slave)
     try:
@@ -153,7 +153,7 @@ def test_ctrl_c_clears_the_line_and_q_leaves(environment: dict[str, str]) -> Non
 
 
 def test_ctrl_c_ends_what_follows_a_topic(environment: dict[str, str]) -> None:
-    argv = [sys.executable, "-m", "services.cli.main"]
+    argv = [sys.executable, "-m", "dovetail.services.cli.main"]
     subprocess.run([*argv, "sql", "-c", "CREATE STREAM followed (id int64)"], env=environment, check=True)
     with subprocess.Popen([*argv, "tail", "followed"], env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from services.stack import Stack
+from dovetail.services.stack import Stack
 from tests.test_rooms import PRESENT
 
 _LOADED = """
 import json, sys
-from services.cli.main import app
+from dovetail.services.cli.main import app
 app(sys.argv[1:], standalone_mode=False)
 print(json.dumps(sorted(sys.modules)))
 """
 _RUN = """
 import json, sys
-from services.cli.main import main
+from dovetail.services.cli.main import main
 try:
     main()
 finally:
@@ -58,7 +58,7 @@ def test_help_loads_what_draws_it_and_no_more(arguments: list[str]) -> None:
     published = packages_distributions()
     libraries = {library for package in packages for library in published.get(package, ())} - {"dovetail"}
     assert libraries <= _FOR_HELP
-    assert packages & _ROOMS == set()
+    assert {name.split(".")[1] for name in modules if name.startswith("dovetail.")} & _ROOMS == set()
 
 
 @pytest.mark.services
@@ -69,5 +69,8 @@ def test_a_look_at_what_there_is_waits_for_no_planner(
     monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("DOVETAIL_BROKERS", stack.endpoint("kafka"))
     modules = set(modules_of(_RUN, *arguments))
-    assert "sql.catalog" in modules
-    assert modules & {"pandas", "polars", "duckdb", "httpx", "fastavro", "sql.planner", "sql.plan.nodes"} == set()
+    assert "dovetail.sql.catalog" in modules
+    assert (
+        modules & {"pandas", "polars", "duckdb", "httpx", "fastavro", "dovetail.sql.planner", "dovetail.sql.plan.nodes"}
+        == set()
+    )

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.shell import names
-from sql.catalog import Catalog
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
+from dovetail.services.cli.shell import names
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateDictionary, CreateStream, CreateView
 
 DDL = (
     "CREATE STREAM orders (id int64)",
@@ -42,7 +42,7 @@ def completed(shell: str, *words: str) -> list[str]:
         "zsh": {"_TYPER_COMPLETE_ARGS": line},
     }
     environment = {**os.environ, **of_shell[shell], "_DOVETAIL_COMPLETE": f"complete_{shell}"}
-    argv = [sys.executable, "-c", "from services.cli.main import app; app(prog_name='dovetail')"]
+    argv = [sys.executable, "-c", "from dovetail.services.cli.main import app; app(prog_name='dovetail')"]
     told = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
     assert told.stderr == ""
     return told.stdout.split()

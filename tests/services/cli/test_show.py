@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from services.cli.cells import text
-from services.cli.row_format import Format
-from services.cli.show import Screen
+from dovetail.services.cli.cells import text
+from dovetail.services.cli.row_format import Format
+from dovetail.services.cli.show import Screen
 
 CHANGES = pa.table({"id": [1, 1], "name": ["a", None], "_tp_delta": pa.array([1, -1], pa.int32())})
 

@@ -17,22 +17,22 @@ from rich.console import Console as RichConsole
 from rich.console import ConsoleDimensions
 from rich.text import Text
 
-from broker.address import BrokerAddress
-from broker.reader import RECORDS
-from changelog.changes import DELTA
-from changelog.schema import ARRIVAL, WIRE_DELTA, Column, Kind, StreamSchema
-from changelog.topic_content import content
-from services.cli.console import Console, is_finished, mode_of
-from services.cli.following.current_rows import CurrentRows
-from services.cli.following.followed_rows import followed
-from services.cli.following.rows_on_screen import RowsOnScreen, in_order
-from services.cli.row_format import Format, Mode
-from services.cli.show import Screen
-from services.session import Session
-from services.session.select import TopicRows
-from services.stack.temporary import temporary_settings
-from sql.catalog import Catalog
-from sql.planner import stream_of
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.reader import RECORDS
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.schema import ARRIVAL, WIRE_DELTA, Column, Kind, StreamSchema
+from dovetail.changelog.topic_content import content
+from dovetail.services.cli.console import Console, is_finished, mode_of
+from dovetail.services.cli.following.current_rows import CurrentRows
+from dovetail.services.cli.following.followed_rows import followed
+from dovetail.services.cli.following.rows_on_screen import RowsOnScreen, in_order
+from dovetail.services.cli.row_format import Format, Mode
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Session
+from dovetail.services.session.select import TopicRows
+from dovetail.services.stack.temporary import temporary_settings
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import stream_of
 from tests.sql.planner import Planner
 
 SHAPE = pa.schema(

@@ -8,7 +8,7 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from services.commands.command_codec import (
+from dovetail.services.commands.command_codec import (
     Answer,
     Command,
     Misses,

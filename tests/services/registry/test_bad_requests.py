@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.settings import Settings
-from services.registry.application import registry_application
-from services.registry.store import SchemaStore
-from services.registry.subjects import Subjects
+from dovetail.runtime.settings import Settings
+from dovetail.services.registry.application import registry_application
+from dovetail.services.registry.store import SchemaStore
+from dovetail.services.registry.subjects import Subjects
 from tests.broker.registry.hostile_imports import HOSTILE_NAMES, polyglot
 
 AT = "http://127.0.0.1:8081"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.registry.registered import SchemaType, WholeSchema
-from services.registry.compatibility import Level, objections
+from dovetail.broker.registry.registered import SchemaType, WholeSchema
+from dovetail.services.registry.compatibility import Level, objections
 
 HEAD = 'syntax = "proto3";\n'
 ENUM = "enum E { none = 0; one = 1; }"

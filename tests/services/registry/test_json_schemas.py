@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
-from services.registry.compatibility import Level, objections
-from services.registry.json_schemas.coverage import uncovered
-from services.registry.json_schemas.patterns import expect_schema
+from dovetail.broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
+from dovetail.services.registry.compatibility import Level, objections
+from dovetail.services.registry.json_schemas.coverage import uncovered
+from dovetail.services.registry.json_schemas.patterns import expect_schema
 
 STRING: dict[str, Any] = {"type": "string"}
 INTEGER: dict[str, Any] = {"type": "integer"}

@@ -14,16 +14,16 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
-from broker.address import RegistryAddress
-from broker.registry.client import SchemaRegistryReader
-from broker.registry.registered import SchemaText, SchemaType
-from changelog.encodings.interface import SchemaDefinition
-from changelog.errors import SourceRefused, StackError
-from runtime.settings import Settings
-from services.registry.application import registry_application
-from services.registry.protection import expect_protected
-from services.registry.store import SchemaStore
-from services.registry.subjects import Subjects
+from dovetail.broker.address import RegistryAddress
+from dovetail.broker.registry.client import SchemaRegistryReader
+from dovetail.broker.registry.registered import SchemaText, SchemaType
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.errors import SourceRefused, StackError
+from dovetail.runtime.settings import Settings
+from dovetail.services.registry.application import registry_application
+from dovetail.services.registry.protection import expect_protected
+from dovetail.services.registry.store import SchemaStore
+from dovetail.services.registry.subjects import Subjects
 from tests.servers.certificates import write_certificates
 from tests.servers.process import Server
 from tests.servers.schema_registry import address, schema_registry

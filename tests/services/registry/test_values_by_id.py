@@ -16,13 +16,13 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.address import RegistryAddress
-from broker.registry.client import SchemaRegistryReader
-from changelog.decode import Decoder
-from changelog.encode import Forms
-from changelog.encodings.identified.subjects import SUBJECT
-from changelog.encodings.languages import LANGUAGES
-from changelog.schema import Column, RecordFormat, StreamSchema
+from dovetail.broker.address import RegistryAddress
+from dovetail.broker.registry.client import SchemaRegistryReader
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.encode import Forms
+from dovetail.changelog.encodings.identified.subjects import SUBJECT
+from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.schema import Column, RecordFormat, StreamSchema
 from tests.changelog.encodings.avro_records import as_records
 from tests.changelog.encodings.protobuf_records import message_class, proto
 from tests.servers.schema_registry import address, schema_registry

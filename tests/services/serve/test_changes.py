@@ -17,12 +17,12 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from broker.address import BrokerAddress
-from services.serve.access.role import Role
-from services.serve.access.users import UserFile
-from services.serve.tails.places import EventPlace
-from services.session.context import silent, unasked
-from services.stack import Stack
+from dovetail.broker.address import BrokerAddress
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.users import UserFile
+from dovetail.services.serve.tails.places import EventPlace
+from dovetail.services.session.context import silent, unasked
+from dovetail.services.stack import Stack
 from tests.services.conftest import leave_nothing
 from tests.services.serve.world import PLAIN, World, error_of, lines_of, rows_of
 

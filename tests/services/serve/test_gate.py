@@ -12,18 +12,18 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from changelog.errors import StackError
-from runtime.serving.foreign_requests import host_of
-from services.cli.main import app
-from services.serve.access.first_admin import add_first_admin
-from services.serve.access.role import Role
-from services.serve.access.statement_roles import role_for
-from services.serve.access.users import UserFile
-from services.serve.gate import FORM_TYPES, PAGE_HEADER, is_loopback
-from services.serve.process import expect_protected
-from services.serve.routes import ENDPOINTS
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Statement
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.serving.foreign_requests import host_of
+from dovetail.services.cli.main import app
+from dovetail.services.serve.access.first_admin import add_first_admin
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.statement_roles import role_for
+from dovetail.services.serve.access.users import UserFile
+from dovetail.services.serve.gate import FORM_TYPES, PAGE_HEADER, is_loopback
+from dovetail.services.serve.process import expect_protected
+from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import Statement
 from tests.services.serve.world import PLAIN, World, error_of, rows_of
 
 AT = "127.0.0.1:6068"

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from services.serve.access.role import Role
-from services.serve.gate import OPEN_PATHS, PAGE
-from services.serve.routes import ENDPOINTS
-from services.serve.routes.listings import LISTINGS, path_of
-from sql.catalog import Catalog, Query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.gate import OPEN_PATHS, PAGE
+from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.routes.listings import LISTINGS, path_of
+from dovetail.sql.catalog import Catalog, Query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream
 from tests.docs.pages import Page, code_of
 from tests.services.serve.world import PLAIN, World, error_of
 

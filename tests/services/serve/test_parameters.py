@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.session.context import silent, unasked
-from sql.syntax.parse import parse_one
+from dovetail.services.session.context import silent, unasked
+from dovetail.sql.syntax.parse import parse_one
 from tests.services.serve.world import World, error_of, rows_of
 from tests.sql.syntax.parameters.test_parameters import INJECTIONS, NASTY
 

@@ -18,10 +18,10 @@ import httpx
 import orjson
 import pytest
 
-from runtime.packages import PACKAGE_ROOT
-from services.serve.access.role import Role
-from services.serve.connections import MOST_WAITING
-from services.serve.gate import PAGE_HEADER
+from dovetail.runtime.packages import PACKAGE_ROOT
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.connections import MOST_WAITING
+from dovetail.services.serve.gate import PAGE_HEADER
 from tests.servers.certificates import write_certificates
 from tests.services.serve.world import PLAIN, World, error_of, lines_of
 
@@ -193,7 +193,7 @@ def started(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
         "DOVETAIL_SERVE_TLS_CERTIFICATE": str(tmp_path / "server.pem"),
         "DOVETAIL_SERVE_TLS_KEY": str(tmp_path / "server.key"),
     }
-    command = [sys.executable, "-m", "services.serve"]
+    command = [sys.executable, "-m", "dovetail.services.serve"]
     with subprocess.Popen(
         command, cwd=PACKAGE_ROOT, env=os.environ | given, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -10,11 +10,11 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from services.serve.access.role import Role
-from services.serve.statements.arrow_stream import ARROW
-from services.serve.statements.json_lines import NDJSON
-from services.session import Session
-from services.session.context import Confirm, Say
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.statements.arrow_stream import ARROW
+from dovetail.services.serve.statements.json_lines import NDJSON
+from dovetail.services.session import Session
+from dovetail.services.session.context import Confirm, Say
 from tests.services.serve.world import NOWHERE, PLAIN, World, error_of, lines_of, rows_of
 
 
@@ -237,6 +237,6 @@ def test_a_time_that_no_row_can_hold_is_null_and_the_answer_whole(world: World, 
 
 
 def test_a_value_that_cannot_be_written_is_told_in_the_last_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sql.expressions.evaluate.bounded", lambda column: (column, 0))
+    monkeypatch.setattr("dovetail.sql.expressions.evaluate.bounded", lambda column: (column, 0))
     response = world.sql("SELECT CAST('infinity' AS date) AS a")
     assert lines_of(response)[-1]["error"]["what"].startswith("polars could not take a value")

@@ -13,15 +13,15 @@ import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import StackError
-from runtime.clock import now_ms
-from services.serve.watch.hour import Hour, QueryReadings
-from services.serve.watch.reading import QueryReading
-from services.serve.watch.watcher import Watcher
-from services.session import Session
-from services.session.context import silent, unasked
-from sql.catalog import Actual, Catalog, Desired, Leadership, Query
-from sql.engines import Engine
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.clock import now_ms
+from dovetail.services.serve.watch.hour import Hour, QueryReadings
+from dovetail.services.serve.watch.reading import QueryReading
+from dovetail.services.serve.watch.watcher import Watcher
+from dovetail.services.session import Session
+from dovetail.services.session.context import silent, unasked
+from dovetail.sql.catalog import Actual, Catalog, Desired, Leadership, Query
+from dovetail.sql.engines import Engine
 from tests.services.serve.world import World, error_of
 
 FIGURES = st.one_of(st.floats(0, 1e12), st.just(math.nan))

@@ -13,18 +13,18 @@ from typing import Any
 import httpx
 import orjson
 
-from broker.address import BrokerAddress
-from runtime.clock import now_ms
-from runtime.processes.listener import listening
-from runtime.settings import Settings
-from services.serve.access.role import Role
-from services.serve.access.users import UserFile
-from services.serve.application import application
-from services.serve.process import Server
-from services.serve.service import Service
-from services.session import Session
-from services.session.context import Confirm, Say
-from sql.catalog import Catalog
+from dovetail.broker.address import BrokerAddress
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.processes.listener import listening
+from dovetail.runtime.settings import Settings
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.users import UserFile
+from dovetail.services.serve.application import application
+from dovetail.services.serve.process import Server
+from dovetail.services.serve.service import Service
+from dovetail.services.session import Session
+from dovetail.services.session.context import Confirm, Say
+from dovetail.sql.catalog import Catalog
 
 AT = "http://127.0.0.1:6068"
 NOWHERE = BrokerAddress("127.0.0.1:1")

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.session import Session
-from services.session.input_progress import await_caught_up
-from services.stack import Stack, temporary_stack
-from sql.planner import plan_query
-from sql.syntax.statements import CreateView
+from dovetail.services.session import Session
+from dovetail.services.session.input_progress import await_caught_up
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.statements import CreateView
 from tests.services.conftest import leave_nothing
 
 COMPONENTS = ("kafka", "redis", "registry", "spark", "worker")

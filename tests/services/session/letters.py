@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from broker import clients
-from broker.address import BrokerAddress
-from changelog.dead_letter import DeadLetter, dead_letters, row_too_large
-from changelog.decode import REJECTED
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.dead_letter import DeadLetter, dead_letters, row_too_large
+from dovetail.changelog.decode import REJECTED
 
 REASON = "column price: expected float64, found text 'abc'"
 WRITTEN_MS = 1_700_000_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import DovetailError, SqlError, UnknownName, Unsupported
-from services.session import Done, Session
-from sql.catalog import Query
+from dovetail.changelog.errors import DovetailError, SqlError, UnknownName, Unsupported
+from dovetail.services.session import Done, Session
+from dovetail.sql.catalog import Query
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services

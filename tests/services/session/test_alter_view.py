@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from changelog.errors import DovetailError, SqlError, UnknownName, Unsupported
-from runtime.settings import Settings
-from services.session import Done, Session, Text
-from sql.catalog import Actual, Catalog, Desired, Query
-from sql.catalog.entries import queries_of
-from sql.planner import plan_query
-from sql.syntax.parse import parse
-from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import DovetailError, SqlError, UnknownName, Unsupported
+from dovetail.runtime.settings import Settings
+from dovetail.services.session import Done, Session, Text
+from dovetail.sql.catalog import Actual, Catalog, Desired, Query
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.statements import CreateDictionary, CreateStream, CreateView
 from tests.services.session.test_backup import machine, net, settle
 
 DDL = """

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.address import BrokerAddress
-from services.session import Rows, Session
-from services.session.live.backlog import Backlog, duration_text
-from services.session.live.view_backlogs import NO_BACKLOG
-from services.stack.temporary import temporary_settings
-from sql.catalog import Actual, Catalog, Query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream, CreateView
+from dovetail.broker.address import BrokerAddress
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.live.backlog import Backlog, duration_text
+from dovetail.services.session.live.view_backlogs import NO_BACKLOG
+from dovetail.services.stack.temporary import temporary_settings
+from dovetail.sql.catalog import Actual, Catalog, Query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream, CreateView
 
 OFFSETS = st.dictionaries(st.integers(0, 3), st.integers(0, 2**40), max_size=4)
 VIEW = "CREATE MATERIALIZED VIEW v AS SELECT a FROM s"

@@ -11,20 +11,26 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from changelog.errors import CheckpointMismatch, SqlError
-from runtime.settings import Settings
-from runtime.storage.local_folder import LocalFolder
-from runtime.storage.places import folder_name
-from services.session import Session
-from services.session.backup.backup_folder import Backup, backup_place, checkpoint_in, read_backup, write_backup
-from services.session.input_progress import await_reading, input_ends
-from services.stack import temporary_stack
-from services.stack.temporary import temporary_settings
-from sql.catalog import Catalog
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import BackupView, CreateStream, CreateView, RestoreView
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import CheckpointMismatch, SqlError
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.runtime.storage.places import folder_name
+from dovetail.services.session import Session
+from dovetail.services.session.backup.backup_folder import (
+    Backup,
+    backup_place,
+    checkpoint_in,
+    read_backup,
+    write_backup,
+)
+from dovetail.services.session.input_progress import await_reading, input_ends
+from dovetail.services.stack import temporary_stack
+from dovetail.services.stack.temporary import temporary_settings
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import BackupView, CreateStream, CreateView, RestoreView
 from tests.spark.kafka import values
 
 DDL = """

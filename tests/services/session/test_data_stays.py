@@ -8,12 +8,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from changelog.errors import DovetailError, Unsupported
-from services.session import Done, Session, agreed
-from services.session.context import Context
-from services.stack import Stack
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.changelog.errors import DovetailError, Unsupported
+from dovetail.services.session import Done, Session, agreed
+from dovetail.services.session.context import Context
+from dovetail.services.stack import Stack
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from broker.topic_shapes import TopicShape
-from changelog.errors import SqlError, UnknownName, Unsupported
-from services.cli.row_format import Format
-from services.cli.show import Screen
-from services.cli.tail import tail_rows
-from services.session import Session
-from sql.syntax.parse import parse_one
+from dovetail.broker.topic_shapes import TopicShape
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.services.cli.row_format import Format
+from dovetail.services.cli.show import Screen
+from dovetail.services.cli.tail import tail_rows
+from dovetail.services.session import Session
+from dovetail.sql.syntax.parse import parse_one
 from tests.services.conftest import Ask
 from tests.services.session.letters import REASON, letters, output_row, post
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from changelog.errors import DovetailError, ServiceUnavailable, SqlError, UnknownName, Unsupported
-from enrichment.dictionary_definitions import definition_of
-from services.commands.command_codec import Stats
-from services.commands.command_topics import COMMANDS, RESULTS
-from services.session import Done, Rows, Session, Text
-from services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
-from sql.catalog import Worker
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SqlError, UnknownName, Unsupported
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.services.commands.command_codec import Stats
+from dovetail.services.commands.command_topics import COMMANDS, RESULTS
+from dovetail.services.session import Done, Rows, Session, Text
+from dovetail.services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
+from dovetail.sql.catalog import Worker
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services

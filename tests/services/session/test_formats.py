@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from broker.reader import TopicReader
-from changelog.errors import Unsupported
-from services.session import Session
+from dovetail.broker.reader import TopicReader
+from dovetail.changelog.errors import Unsupported
+from dovetail.services.session import Session
 from tests.services.conftest import Ask
 from tests.services.session.conftest import settle
 

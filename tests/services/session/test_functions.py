@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SqlError, Unsupported
-from services.session import Done, Session, Text
-from services.stack import Stack
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateFunction
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.services.session import Done, Session, Text
+from dovetail.services.stack import Stack
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateFunction
 from tests.services.conftest import Ask
 from tests.services.session.conftest import settle
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from joins.host.activity import Activity
-from joins.state.holdings import Holding
-from runtime.settings import Settings
-from services.session import Session, Text
-from services.session.across_views.elsewhere import created_elsewhere
-from sql.catalog import Catalog, Desired
-from sql.catalog.entries import queries_of
-from sql.planner import Plan, plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream, CreateView
+from dovetail.broker.address import BrokerAddress
+from dovetail.joins.host.activity import Activity
+from dovetail.joins.state.holdings import Holding
+from dovetail.runtime.settings import Settings
+from dovetail.services.session import Session, Text
+from dovetail.services.session.across_views.elsewhere import created_elsewhere
+from dovetail.sql.catalog import Catalog, Desired
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream, CreateView
 
 DDL = (
     "CREATE TABLE orders (id INT, customer INT, amount INT, PRIMARY KEY (id))",

@@ -8,12 +8,12 @@ import os
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from broker import clients
-from services.session import Rows, Session
-from services.session.input_progress import await_reading, input_ends
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.broker import clients
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.input_progress import await_reading, input_ends
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 
 pytestmark = pytest.mark.services
 

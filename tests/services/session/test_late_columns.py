@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.schema import Column, StreamSchema
-from joins.dataflow.graph import TopicScan
-from services.session.verification.late_columns import row_columns, without_late
-from sql.transforms.window_step import WindowStep
+from dovetail.changelog.schema import Column, StreamSchema
+from dovetail.joins.dataflow.graph import TopicScan
+from dovetail.services.session.verification.late_columns import row_columns, without_late
+from dovetail.sql.transforms.window_step import WindowStep
 
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 2), st.none() | st.sampled_from("ab")), max_size=12)
 BOUNDS = ("window_start", "window_end")

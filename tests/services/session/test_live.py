@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from changelog.errors import UnknownName
-from joins.host.in_memory import LocalQuery
-from services.session import Rows, Session
-from services.session.live.analyze import size_text, time_text
-from services.session.result import Text
-from services.stack.temporary import temporary_settings
-from sql.catalog import Worker
-from sql.catalog.entries import queries_of
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import UnknownName
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.live.analyze import size_text, time_text
+from dovetail.services.session.result import Text
+from dovetail.services.stack.temporary import temporary_settings
+from dovetail.sql.catalog import Worker
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.sql.world import World
 
 STREAMS = ("CREATE STREAM orders (id int, item string)", "CREATE STREAM prices (item string, price int)")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import DovetailError, SourceRefused, SqlError
-from services.session import Result, Rows, Session, Text, agreed
-from services.stack import Stack, temporary_stack
+from dovetail.changelog.errors import DovetailError, SourceRefused, SqlError
+from dovetail.services.session import Result, Rows, Session, Text, agreed
+from dovetail.services.stack import Stack, temporary_stack
 from tests.servers import Server, mariadb
 from tests.servers.process import PASSWORD
 from tests.services.session.test_secure_kafka import rows, settle

@@ -20,21 +20,21 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from typer.testing import CliRunner
 
-from broker import clients
-from changelog.errors import SqlError, Unsupported
-from runtime.leases import LEASE_S
-from runtime.query_plan import plan_of
-from services.cli.main import app
-from services.session import Done, Live, Rows, Session, Text
-from services.session.input_progress import await_caught_up, await_reading, input_ends
-from services.session.live.backfill import Backfill
-from services.session.live.view_backlogs import NO_BACKLOG
-from services.session.verification.verify import Verdict
-from services.stack import Stack
-from sql.catalog import Desired, Query
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.broker import clients
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.runtime.leases import LEASE_S
+from dovetail.runtime.query_plan import plan_of
+from dovetail.services.cli.main import app
+from dovetail.services.session import Done, Live, Rows, Session, Text
+from dovetail.services.session.input_progress import await_caught_up, await_reading, input_ends
+from dovetail.services.session.live.backfill import Backfill
+from dovetail.services.session.live.view_backlogs import NO_BACKLOG
+from dovetail.services.session.verification.verify import Verdict
+from dovetail.services.stack import Stack
+from dovetail.sql.catalog import Desired, Query
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.spark.kafka import values
 
 pytestmark = pytest.mark.services
@@ -657,7 +657,7 @@ def test_terminate_keeps_the_view_and_its_rows(session: Session) -> None:
 
 def killed_select(session: Session, running: Stack) -> Query:
     """The query of a streaming SELECT whose console was killed."""
-    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", QUERY]
+    argv = [sys.executable, "-m", "dovetail.services.cli.main", "sql", "-c", QUERY]
     environment = os.environ | running.settings.as_environment()
     with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -688,7 +688,7 @@ def test_a_select_whose_console_was_killed_ends_by_itself(session: Session, runn
 
 def test_ctrl_c_ends_a_streaming_select_and_cleans_up(session: Session, running: Stack) -> None:
     session.run(ORDERS)
-    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", QUERY]
+    argv = [sys.executable, "-m", "dovetail.services.cli.main", "sql", "-c", QUERY]
     environment = os.environ | running.settings.as_environment()
     with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

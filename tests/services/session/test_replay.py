@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicShape
-from changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
-from services.session import Rows, Session
-from services.session.replay.put_back import LetterProducer
-from services.session.replay.replay import Targets, decided_letters
-from services.stack import Stack
-from sql.catalog import Catalog, Query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView, Replay
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicShape
+from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.replay.put_back import LetterProducer
+from dovetail.services.session.replay.replay import Targets, decided_letters
+from dovetail.services.stack import Stack
+from dovetail.sql.catalog import Catalog, Query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView, Replay
 from tests.services.session.letters import REASON, WRITTEN_MS, letters, output_row, post
 from tests.spark.kafka import messages
 
@@ -183,7 +183,7 @@ def test_a_replay_that_is_killed_again_and_again_puts_each_back_once(
 def killed_at(broker: str, topic: str, dead: str, reached: int, folder: Path) -> None:
     """Replays in a process of its own, and kills it once ``topic`` holds so many records, committed or not."""
     environment = {**os.environ, "DOVETAIL_BROKERS": broker, "DOVETAIL_DATA_DIR": str(folder)}
-    command = [sys.executable, "-m", "services.cli.main", "replay", dead]
+    command = [sys.executable, "-m", "dovetail.services.cli.main", "replay", dead]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     consumer = Consumer({"bootstrap.servers": broker, "group.id": "watch", "isolation.level": "read_uncommitted"})
     while process.poll() is None:

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 from confluent_kafka import Producer
 
-from broker.reader import TopicReader
-from changelog.errors import DovetailError, SqlError, Unsupported
-from services.session import Done, Session
+from dovetail.broker.reader import TopicReader
+from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
+from dovetail.services.session import Done, Session
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services

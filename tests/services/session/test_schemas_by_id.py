@@ -24,15 +24,15 @@ from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSe
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from broker.registry.protobuf_text import compiled
-from broker.topic_shapes import TopicShape
-from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.protobuf.schema import Path as MessagePath
-from changelog.errors import SqlError, UnknownName, Unsupported
-from services.session import Live, Rows, Session
-from services.session.backup.backup_folder import read_backup
-from services.stack import Stack
-from sql.syntax.parse import parse_one
+from dovetail.broker.registry.protobuf_text import compiled
+from dovetail.broker.topic_shapes import TopicShape
+from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.protobuf.schema import Path as MessagePath
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.services.session import Live, Rows, Session
+from dovetail.services.session.backup.backup_folder import read_backup
+from dovetail.services.stack import Stack
+from dovetail.sql.syntax.parse import parse_one
 from tests.changelog.encodings.protobuf_records import message_class
 from tests.services.conftest import Ask
 from tests.services.session.conftest import settle
@@ -488,7 +488,7 @@ def test_what_is_in_a_topic_is_seen_kept_and_put_back(
         rows = [row for part in changelog.batches(until_idle=True) for row in part.to_pylist()]
     assert [row["id"] for row in rows] == [1, 2, 2]
     assert rows[0]["note"] == "a\tb"
-    command = [sys.executable, "-m", "services.cli.main", "tail", stream, "-b", "-n", "3", "-o", "json"]
+    command = [sys.executable, "-m", "dovetail.services.cli.main", "tail", stream, "-b", "-n", "3", "-o", "json"]
     environment = {**os.environ, "DOVETAIL_DATA_DIR": str(running.settings.data_dir)}
     told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
     assert [json.loads(line)["id"] for line in told.stdout.splitlines() if line.startswith("{")] == [1, 2, 2]

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from services.session import Rows, Session
-from services.session.input_progress import await_reading, input_ends
-from services.stack import Stack, temporary_stack
-from sql.catalog import Catalog
-from sql.planner import plan_query
-from sql.syntax.statements import CreateView
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.input_progress import await_reading, input_ends
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.statements import CreateView
 from tests.servers.process import PASSWORD
 from tests.servers.secure_broker import USER, secure_broker
 

@@ -12,16 +12,16 @@ from threading import Thread
 
 import pytest
 
-from broker.address import BrokerAddress
-from changelog.errors import ServiceUnavailable
-from services.session import Session
-from services.stack.temporary import temporary_settings
-from sql.catalog import Catalog
-from sql.catalog.entries import queries_of
-from sql.catalog.records import RelationDefinition
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.services.session import Session
+from dovetail.services.stack.temporary import temporary_settings
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.catalog.records import RelationDefinition
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.paths import ROOT
 from tests.silent_broker import silent_broker
 
@@ -110,9 +110,9 @@ def test_a_comparison_says_so_too(session: Session) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["services.cli.main", "sql", "-c", "CREATE STREAM s (k int)"], "Kafka does not answer within 1 s"),
-        (["spark_jobs.runner"], "no broker answered at"),
-        (["services.worker"], "no broker answered at"),
+        (["dovetail.services.cli.main", "sql", "-c", "CREATE STREAM s (k int)"], "Kafka does not answer within 1 s"),
+        (["dovetail.spark_jobs.runner"], "no broker answered at"),
+        (["dovetail.services.worker"], "no broker answered at"),
     ],
     ids=["sql", "runner", "worker"],
 )

@@ -8,15 +8,15 @@ from io import StringIO
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from broker.address import BrokerAddress
-from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName
-from services.cli.row_format import Format
-from services.cli.show import Screen
-from services.session import Done, Live, Rows, Session, Text
-from services.stack import Stack
-from sql.catalog import Catalog
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName
+from dovetail.services.cli.row_format import Format
+from dovetail.services.cli.show import Screen
+from dovetail.services.session import Done, Live, Rows, Session, Text
+from dovetail.services.stack import Stack
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream
 from tests.services.conftest import Ask
 from tests.spark.kafka import send
 

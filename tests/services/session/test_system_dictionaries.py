@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.commands.command_codec import Outcome
-from services.session.dictionaries.system_dictionaries import merged, reported, source_text, table_of
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateDictionary
+from dovetail.services.commands.command_codec import Outcome
+from dovetail.services.session.dictionaries.system_dictionaries import merged, reported, source_text, table_of
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateDictionary
 
 ONE = {
     "status": "LOADED",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from services.session.why.uncounted import BEFORE, UNREAD, Uncounted
+from dovetail.services.session.why.uncounted import BEFORE, UNREAD, Uncounted
 
 
 def test_each_place_has_its_reason() -> None:

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Producer
 from typer.testing import CliRunner
 
-from changelog.errors import SqlError, Unsupported
-from services.cli.main import app
-from services.session import Rows, Session
-from services.stack import Stack
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.services.cli.main import app
+from dovetail.services.session import Rows, Session
+from dovetail.services.stack import Stack
 from tests.services.conftest import leave_nothing
 from tests.services.session.conftest import settle
 

@@ -11,14 +11,14 @@ import pytest
 from confluent_kafka import Producer
 from typer.testing import CliRunner
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin, TopicShape
-from changelog.errors import StackError
-from services.cli.main import app
-from services.stack import Stack, temporary_stack
-from services.stack.files import StackFiles
-from services.stack.processes import kill
-from services.stack.state import Phase, StackState, read_state
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.changelog.errors import StackError
+from dovetail.services.cli.main import app
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.services.stack.files import StackFiles
+from dovetail.services.stack.processes import kill
+from dovetail.services.stack.state import Phase, StackState, read_state
 from tests.bad_disks import filled, read_only, small_disk
 from tests.spark.kafka import messages
 

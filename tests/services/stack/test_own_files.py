@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from services.stack.temporary import temporary_settings
+from dovetail.services.stack.temporary import temporary_settings
 
 pytestmark = pytest.mark.services
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.services
 def dovetail(folder: Path, *arguments: str) -> str:
     """The command line, as somebody with the usual umask calls it."""
     done = subprocess.run(
-        [sys.executable, "-m", "services.cli.main", *arguments],
+        [sys.executable, "-m", "dovetail.services.cli.main", *arguments],
         env=os.environ | temporary_settings(folder).as_environment(),
         umask=0o022,
         check=True,

@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from services.stack import Stack
+from dovetail.services.stack import Stack
 from tests.services.serve.page.shop import opened_shop
 
 pytestmark = pytest.mark.services

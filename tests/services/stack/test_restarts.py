@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.stack.restarts import LIMIT, Restarts
+from dovetail.services.stack.restarts import LIMIT, Restarts
 
 
 def test_the_pause_doubles_up_to_a_bound() -> None:

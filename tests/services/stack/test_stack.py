@@ -19,15 +19,15 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from changelog.errors import StackError
-from services.stack import Stack, temporary_stack
-from services.stack.files import StackFiles
-from services.stack.free_ports import LOOPBACK
-from services.stack.processes import RUN_MARK, ProcessIdentity, await_end, kill, marked_processes, run_mark
-from services.stack.servers.kafka import KafkaBroker
-from services.stack.stack import ComponentStatus
-from services.stack.state import Phase, StackState, read_state
-from services.stack.temporary import temporary_settings
+from dovetail.changelog.errors import StackError
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.services.stack.files import StackFiles
+from dovetail.services.stack.free_ports import LOOPBACK
+from dovetail.services.stack.processes import RUN_MARK, ProcessIdentity, await_end, kill, marked_processes, run_mark
+from dovetail.services.stack.servers.kafka import KafkaBroker
+from dovetail.services.stack.stack import ComponentStatus
+from dovetail.services.stack.state import Phase, StackState, read_state
+from dovetail.services.stack.temporary import temporary_settings
 
 pytestmark = pytest.mark.services
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import StackError
-from services.stack.components import COMPONENTS, in_start_order
-from services.stack.files import locked, tail
-from services.stack.free_ports import LOOPBACK, choose_ports
-from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes, run_mark
-from services.stack.state import ChildState, Phase, StackState, read_state, write_state
+from dovetail.changelog.errors import StackError
+from dovetail.services.stack.components import COMPONENTS, in_start_order
+from dovetail.services.stack.files import locked, tail
+from dovetail.services.stack.free_ports import LOOPBACK, choose_ports
+from dovetail.services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes, run_mark
+from dovetail.services.stack.state import ChildState, Phase, StackState, read_state, write_state
 
 WAITING = "import sys; print('up', flush=True); sys.stdin.read()"
 DEAF = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); sys.stdin.read()"

@@ -10,10 +10,10 @@ import psutil
 import pytest
 import redis
 
-from services.stack import Stack, temporary_stack
-from services.stack.servers import redis_server
-from services.stack.servers.redis_server import password_file
-from services.stack.temporary import temporary_settings
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.services.stack.servers import redis_server
+from dovetail.services.stack.servers.redis_server import password_file
+from dovetail.services.stack.temporary import temporary_settings
 
 pytestmark = pytest.mark.services
 

@@ -16,21 +16,21 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from broker import clients
-from broker import topics as topic_admin
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
-from changelog.errors import StackError
-from runtime.settings import Settings
-from services.session import Session
-from services.session.input_progress import InputProgress
-from services.stack.temporary import temporary_settings
-from services.worker.supervisor.child_process import Child
-from sql.catalog import Actual, Catalog, Query
-from sql.catalog.entries import queries_of
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.broker import clients
+from dovetail.broker import topics as topic_admin
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import Settings
+from dovetail.services.session import Session
+from dovetail.services.session.input_progress import InputProgress
+from dovetail.services.stack.temporary import temporary_settings
+from dovetail.services.worker.supervisor.child_process import Child
+from dovetail.sql.catalog import Actual, Catalog, Query
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.children import children
 from tests.spark.kafka import messages
 

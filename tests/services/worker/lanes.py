@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 import orjson
 import pyarrow as pa
 
-from broker.address import BrokerAddress
-from broker.group_member import NOBODY, GroupMember
-from broker.transactional_writer import WriteTarget
-from changelog.decode import REJECTED
-from changelog.encode import Encoded
-from changelog.encodings.message_sizes import MESSAGE_BYTES
-from enrichment.enricher import AnsweredBatch, check_sizes
-from enrichment.memo.memo_store import Update
-from services.worker.lane.fetches import Fetch
-from services.worker.lane.lane import Lane
-from services.worker.lane.lane_settings import LaneSettings, LaneTopics
-from services.worker.lane.transactions import Place
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.group_member import NOBODY, GroupMember
+from dovetail.broker.transactional_writer import WriteTarget
+from dovetail.changelog.decode import REJECTED
+from dovetail.changelog.encode import Encoded
+from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES
+from dovetail.enrichment.enricher import AnsweredBatch, check_sizes
+from dovetail.enrichment.memo.memo_store import Update
+from dovetail.services.worker.lane.fetches import Fetch
+from dovetail.services.worker.lane.lane import Lane
+from dovetail.services.worker.lane.lane_settings import LaneSettings, LaneTopics
+from dovetail.services.worker.lane.transactions import Place
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import orjson
 import pymysql
 from confluent_kafka import Producer
 
-from services.commands.command_codec import Stats
-from services.worker.supervisor.child_process import Child
+from dovetail.services.commands.command_codec import Stats
+from dovetail.services.worker.supervisor.child_process import Child
 from tests.servers import Proxy, Server, mariadb, proxy, redis_server
 from tests.services.worker.conftest import World
 

@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.schema import Column
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
-from dictionaries.key_reader import KeyReader
-from dictionaries.layouts.hybrid import Hybrid
-from dictionaries.wall_clock import wall_clock_ms
-from services.commands.command_codec import Answer, Misses, Outcome, Refresh, command_bytes, command_of
-from services.session.why.cached_misses import told
-from services.worker.query.dictionary_commands import DictionaryCommands
+from dovetail.changelog.schema import Column
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.dictionaries.key_reader import KeyReader
+from dovetail.dictionaries.layouts.hybrid import Hybrid
+from dovetail.dictionaries.wall_clock import wall_clock_ms
+from dovetail.services.commands.command_codec import Answer, Misses, Outcome, Refresh, command_bytes, command_of
+from dovetail.services.session.why.cached_misses import told
+from dovetail.services.worker.query.dictionary_commands import DictionaryCommands
 from tests.dictionaries.cache_world import NOW_MS, FakeSource
 
 KEYS: dict[str, tuple[list[pa.DataType], Any]] = {

@@ -12,10 +12,10 @@ import pytest
 from confluent_kafka import Producer
 from pydantic import SecretStr
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from services.commands.command_codec import Stats
-from services.worker.supervisor.child_process import Child
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.services.commands.command_codec import Stats
+from dovetail.services.worker.supervisor.child_process import Child
 from tests.servers.redis_server import redis_server
 from tests.services.worker.conftest import World
 from tests.spark.kafka import made_again

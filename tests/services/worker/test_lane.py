@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from broker import group_member as group
-from broker.address import BrokerAddress
-from broker.group_member import GroupMember
-from broker.transactional_writer import transactional_producer
-from changelog.errors import InternalError, RecordsGone, ServiceUnavailable
-from services.worker.lane.fetches import Fetch
-from services.worker.lane.lane_settings import LaneSettings
+from dovetail.broker import group_member as group
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.group_member import GroupMember
+from dovetail.broker.transactional_writer import transactional_producer
+from dovetail.changelog.errors import InternalError, RecordsGone, ServiceUnavailable
+from dovetail.services.worker.lane.fetches import Fetch
+from dovetail.services.worker.lane.lane_settings import LaneSettings
 from tests.services.worker.lanes import Bench, Echo, Given, fetch, until
 from tests.spark.kafka import messages, send, trim, values
 

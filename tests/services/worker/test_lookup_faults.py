@@ -16,13 +16,13 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
-from changelog.errors import ServiceUnavailable
-from dictionaries.open import open_layout
-from enrichment.dictionary_definitions import definition_of
-from services.session.dictionaries.dictionary_statements import dictionary
-from services.session.dictionaries.sources import resources
-from services.worker.supervisor.child_process import Child
-from sql.catalog import Actual, Worker
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.dictionaries.open import open_layout
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.services.session.dictionaries.dictionary_statements import dictionary
+from dovetail.services.session.dictionaries.sources import resources
+from dovetail.services.worker.supervisor.child_process import Child
+from dovetail.sql.catalog import Actual, Worker
 from tests.services.worker.conftest import World
 from tests.services.worker.shop import (
     Goods,

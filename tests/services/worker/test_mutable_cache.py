@@ -7,11 +7,11 @@ from contextlib import closing
 
 import pytest
 
-from broker.address import BrokerAddress
-from changelog.lookup import Row
-from dictionaries.layouts.mutable_cache import MutableCache
-from services.worker.tables.followers import FollowedRows, Followers
-from sql.planner import stream_of
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.lookup import Row
+from dovetail.dictionaries.layouts.mutable_cache import MutableCache
+from dovetail.services.worker.tables.followers import FollowedRows, Followers
+from dovetail.sql.planner import stream_of
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
 from tests.services.worker.conftest import World
 

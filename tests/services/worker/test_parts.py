@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import EnvironmentFault
-from enrichment.memo.memo_store import MemoStore
-from runtime.processes.forked import ForkServer
-from services.commands.command_codec import Outcome
-from services.worker.lane.fetches import Fetch, as_batch
-from services.worker.query.held import LOOKED_AT_S, Held
-from services.worker.query.progress import Report, merged, waits_for
-from services.worker.supervisor.child_process import Child
-from services.worker.supervisor.worker_supervisor import claimed_folder, joined
+from dovetail.changelog.errors import EnvironmentFault
+from dovetail.enrichment.memo.memo_store import MemoStore
+from dovetail.runtime.processes.forked import ForkServer
+from dovetail.services.commands.command_codec import Outcome
+from dovetail.services.worker.lane.fetches import Fetch, as_batch
+from dovetail.services.worker.query.held import LOOKED_AT_S, Held
+from dovetail.services.worker.query.progress import Report, merged, waits_for
+from dovetail.services.worker.supervisor.child_process import Child
+from dovetail.services.worker.supervisor.worker_supervisor import claimed_folder, joined
 from tests.services.worker.lanes import Given, fetch
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from services.worker.query.pulse import PulseListener
+from dovetail.services.worker.query.pulse import PulseListener
 from tests.services.worker.lanes import until
 
 

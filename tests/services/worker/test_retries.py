@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from changelog.errors import InternalError, RecordRejected, ServiceUnavailable
-from enrichment.enricher import AnsweredBatch
-from services.worker.lane.fetch_queue import FetchQueue
-from services.worker.lane.lane_settings import LaneClosed
-from services.worker.lane.retries import FailedRecord, Retries
+from dovetail.changelog.errors import InternalError, RecordRejected, ServiceUnavailable
+from dovetail.enrichment.enricher import AnsweredBatch
+from dovetail.services.worker.lane.fetch_queue import FetchQueue
+from dovetail.services.worker.lane.lane_settings import LaneClosed
+from dovetail.services.worker.lane.retries import FailedRecord, Retries
 from tests.services.worker.lanes import Echo, fetch
 
 Before = Callable[[Sequence[int]], None]

@@ -16,8 +16,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from services.worker.query.child import WAITS
-from services.worker.supervisor.child_process import Child
+from dovetail.services.worker.query.child import WAITS
+from dovetail.services.worker.supervisor.child_process import Child
 from tests.services.worker.conftest import World
 from tests.services.worker.shop import answered, await_more
 from tests.services.worker.test_worker import child_of, working

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from changelog.errors import ServiceUnavailable
-from services.worker.query.standstill import Standstill
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.services.worker.query.standstill import Standstill
 
 PATIENCE_S = 100.0
 LET_GO_S = 40.0

@@ -8,15 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from broker.address import BrokerAddress
-from broker.names import memo_topic
-from changelog.errors import ServiceUnavailable
-from changelog.schema import Column, Kind, StreamSchema
-from services.worker.tables import followers
-from services.worker.tables.followers import Follower
-from sql.catalog import Actual
-from sql.relations import Stream
-from sql.syntax.rules import Rules
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.names import memo_topic
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.schema import Column, Kind, StreamSchema
+from dovetail.services.worker.tables import followers
+from dovetail.services.worker.tables.followers import Follower
+from dovetail.sql.catalog import Actual
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.rules import Rules
 from tests.services.worker.conftest import World
 from tests.services.worker.test_end_to_end import orders_and_products
 from tests.spark.kafka import made_again, send

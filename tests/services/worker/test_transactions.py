@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.address import BrokerAddress
-from broker.group_member import NOBODY, GroupMember
-from broker.reader import TopicReader
-from broker.transactional_writer import WriteTarget
-from services.worker.lane.transactions import Place, opened
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.group_member import NOBODY, GroupMember
+from dovetail.broker.reader import TopicReader
+from dovetail.broker.transactional_writer import WriteTarget
+from dovetail.services.worker.lane.transactions import Place, opened
 
 pytestmark = pytest.mark.services
 

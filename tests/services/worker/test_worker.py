@@ -14,10 +14,10 @@ import httpx
 import psutil
 import pytest
 
-from broker.query_origin import QueryOrigin
-from services.cli.view_log import view_log
-from services.commands.command_codec import Refresh, Stats, UnknownCommand
-from sql.catalog import Actual, Desired, Worker
+from dovetail.broker.query_origin import QueryOrigin
+from dovetail.services.cli.view_log import view_log
+from dovetail.services.commands.command_codec import Refresh, Stats, UnknownCommand
+from dovetail.sql.catalog import Actual, Desired, Worker
 from tests.paths import ROOT
 from tests.services.worker.conftest import World
 from tests.services.worker.test_end_to_end import orders_and_products
@@ -33,7 +33,7 @@ def working(world: World, *, killed: bool = False) -> Iterator[Worker]:
     log = (world.folder / f"worker-{world.number}.log").open("w+")
     known = {worker.id for worker in world.catalog.workers(_LONG_AGO_MS)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "services.worker"],
+        [sys.executable, "-m", "dovetail.services.worker"],
         cwd=ROOT,
         env=os.environ | world.settings.as_environment(),
         stdout=log,

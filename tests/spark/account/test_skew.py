@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from changelog.errors import SqlError
-from joins.dataflow.ports import Ingest, JoinKind
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.keyed import KeyedSpec
-from joins.operators.multiway import MultiwaySpec
-from joins.reference.rows import Record
-from runtime.logs.query_logs import QueryLog
-from spark_jobs.account.skew import SkewWatch
-from sql.query_settings import checked
+from dovetail.changelog.errors import SqlError
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.keyed import KeyedSpec
+from dovetail.joins.operators.multiway import MultiwaySpec
+from dovetail.joins.reference.rows import Record
+from dovetail.runtime.logs.query_logs import QueryLog
+from dovetail.spark_jobs.account.skew import SkewWatch
+from dovetail.sql.query_settings import checked
 from tests.joins.harness import LEFT, RIGHT, port
 from tests.joins.hosted import Hosted, dataflow_of
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from services.stack.free_ports import choose_ports
-from sql.catalog import Actual, Query
+from dovetail.services.stack.free_ports import choose_ports
+from dovetail.sql.catalog import Actual, Query
 from tests.servers.spark_cluster import SparkCluster
 from tests.spark.kafka import multiset, send, values
 from tests.spark.running import Running, read_in

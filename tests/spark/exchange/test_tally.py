@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import EnvironmentFault
-from spark_jobs.exchange.parcel import TALLY, Parcel, from_batch, in_order, to_batch
-from spark_jobs.exchange.tally import Sender, complete
+from dovetail.changelog.errors import EnvironmentFault
+from dovetail.spark_jobs.exchange.parcel import TALLY, Parcel, from_batch, in_order, to_batch
+from dovetail.spark_jobs.exchange.tally import Sender, complete
 
 BUCKET_KEYS = (40, 41)
 places = st.lists(st.tuples(st.sampled_from((0, 1)), st.sampled_from((1, 2))), max_size=12)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.packing.alone_note import is_to_be_alone, note_alone
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.packing.alone_note import is_to_be_alone, note_alone
 
 
 def test_a_note_holds_until_its_time(tmp_path: Path) -> None:

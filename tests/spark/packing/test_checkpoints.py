@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from broker import clients
-from broker import topics as topic_admin
-from broker.address import BrokerAddress
-from joins.dataflow.graph import Dataflow
-from runtime.storage.local_folder import LocalFolder
-from runtime.storage.storage import Storage
-from spark_jobs.packing.checkpoints import Alone, PackMember, pack_up, taken_out
-from spark_jobs.rescaling.generations import pack_of
-from spark_jobs.runner.query import RunningQuery, job_of
-from spark_jobs.runner.spark_session import bucket_keys
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.seed import Seed
+from dovetail.broker import clients
+from dovetail.broker import topics as topic_admin
+from dovetail.broker.address import BrokerAddress
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.packing.checkpoints import Alone, PackMember, pack_up, taken_out
+from dovetail.spark_jobs.rescaling.generations import pack_of
+from dovetail.spark_jobs.runner.query import RunningQuery, job_of
+from dovetail.spark_jobs.runner.spark_session import bucket_keys
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.seed import Seed
 from tests.spark.conftest import DRAIN_S, Queries
 from tests.spark.flows import orders_clicks, orders_users
 from tests.spark.kafka import multiset, send, values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.packing.choice import (
+from dovetail.spark_jobs.packing.choice import (
     FEWEST,
     MOST,
     OF_ALL,

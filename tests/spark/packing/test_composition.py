@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spark_jobs.packing.composition import as_logged, earliest, reached, read_together
-from spark_jobs.source.idle import idle_times
-from spark_jobs.state.checkpoint import parsed_offsets
+from dovetail.spark_jobs.packing.composition import as_logged, earliest, reached, read_together
+from dovetail.spark_jobs.source.idle import idle_times
+from dovetail.spark_jobs.state.checkpoint import parsed_offsets
 from tests.spark.flows import orders_clicks, orders_near_clicks
 
 

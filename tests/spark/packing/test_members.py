@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
-from changelog.errors import UnknownName
-from changelog.schema import WIRE_DELTA
-from services.session import Rows, Session
-from services.stack import temporary_stack
-from sql.catalog import Actual, Query
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.changelog.errors import UnknownName
+from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.services.session import Rows, Session
+from dovetail.services.stack import temporary_stack
+from dovetail.sql.catalog import Actual, Query
 from tests.spark.kafka import Value, made_again, send, values
 
 pytestmark = pytest.mark.services

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.query_origin import ORIGIN_FILE, QueryOrigin
-from runtime.clock import now_ms
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.packing.alone_note import is_to_be_alone
-from sql.catalog import Actual, Desired, Query, What
-from sql.syntax.statements import Drop
+from dovetail.broker.query_origin import ORIGIN_FILE, QueryOrigin
+from dovetail.runtime.clock import now_ms
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.packing.alone_note import is_to_be_alone
+from dovetail.sql.catalog import Actual, Desired, Query, What
+from dovetail.sql.syntax.statements import Drop
 from tests.spark.kafka import send, values
 from tests.spark.rescaling.test_rescale import Load, Row, standing
 from tests.spark.running import Running, killed, runners_over

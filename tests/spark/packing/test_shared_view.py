@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin, TopicShape
-from runtime.settings import Settings
-from services.session import Rows, Session
-from services.session.verification.verify import verify
-from sql.catalog import Catalog, What
-from sql.syntax.statements import Drop
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.runtime.settings import Settings
+from dovetail.services.session import Rows, Session
+from dovetail.services.session.verification.verify import verify
+from dovetail.sql.catalog import Catalog, What
+from dovetail.sql.syntax.statements import Drop
 from tests.spark.packing.test_packs import WITHIN_S, packed_with
 from tests.spark.rescaling.test_rescale import KEYS, Load, Row, standing
 from tests.spark.running import Running, killed, runners_over

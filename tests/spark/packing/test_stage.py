@@ -11,23 +11,23 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.errors import StateLimitExceeded
-from changelog.formats.heartbeat import heartbeat
-from joins.dataflow.graph import Dataflow
-from joins.state.durable_copy import DurableCopy
-from joins.state.store import RunStore
-from spark_jobs.exchange import counts, parcel
-from spark_jobs.exchange.tally import complete
-from spark_jobs.packing.composition import read_together
-from spark_jobs.packing.decode import parcels_of_pack
-from spark_jobs.packing.stage import forget_others, on_batch
-from spark_jobs.stages.at_fault import at_fault, without_note
-from spark_jobs.stages.heartbeats import outgoing
-from spark_jobs.stages.job import Job
-from spark_jobs.stages.output import SinkBatch
-from sql.planner import plan_query
-from sql.syntax.statements import CreateView
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import StateLimitExceeded
+from dovetail.changelog.formats.heartbeat import heartbeat
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.store import RunStore
+from dovetail.spark_jobs.exchange import counts, parcel
+from dovetail.spark_jobs.exchange.tally import complete
+from dovetail.spark_jobs.packing.composition import read_together
+from dovetail.spark_jobs.packing.decode import parcels_of_pack
+from dovetail.spark_jobs.packing.stage import forget_others, on_batch
+from dovetail.spark_jobs.stages.at_fault import at_fault, without_note
+from dovetail.spark_jobs.stages.heartbeats import outgoing
+from dovetail.spark_jobs.stages.job import Job
+from dovetail.spark_jobs.stages.output import SinkBatch
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.statements import CreateView
 from tests.spark.flows import orders_clicks, orders_users
 from tests.spark.jobs import job_of
 from tests.sql.planner import Planner

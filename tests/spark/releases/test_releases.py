@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from broker import clients, topics
-from broker.address import BrokerAddress
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
 from tests.spark.kafka import send, values
 from tests.spark.releases.views import DDL, TABLES, VIEWS, rows
 from tests.spark.releases.write import CHECKPOINTS, make_topics, run_to_the_end, send_half

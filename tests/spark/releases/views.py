@@ -5,9 +5,9 @@ Neither is ever changed: a checkpoint fits only the plan that wrote it. What is 
 
 from __future__ import annotations
 
-from runtime.query_plan import plan_of
-from sql.catalog import Query
-from sql.fragments import Fragment
+from dovetail.runtime.query_plan import plan_of
+from dovetail.sql.catalog import Query
+from dovetail.sql.fragments import Fragment
 from tests.sql.planner import Planner
 
 DDL = (

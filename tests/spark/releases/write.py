@@ -14,17 +14,17 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from runtime.settings import read_settings
-from runtime.storage.local_folder import LocalFolder
-from services.jars import jar_paths
-from services.stack.temporary import temporary_stack
-from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import RunningQuery
-from spark_jobs.runner.spark_session import start_session
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.relocation import move_in
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.runtime.settings import read_settings
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.services.jars import jar_paths
+from dovetail.services.stack.temporary import temporary_stack
+from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.query import RunningQuery
+from dovetail.spark_jobs.runner.spark_session import start_session
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.relocation import move_in
 from tests.paths import ROOT
 from tests.spark.kafka import send, values
 from tests.spark.releases.views import KEYS, TABLES, VIEWS, fragment, rows, topic

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from broker.address import BrokerAddress
-from changelog.errors import CheckpointMismatch, EnvironmentFault
-from changelog.schema import WIRE_DELTA
-from joins.dataflow.graph import Dataflow
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.rescaling.generations import leftovers, next_in, next_of, pack_of
-from spark_jobs.rescaling.rescale import rescale
-from spark_jobs.runner.failure import of_driver
-from spark_jobs.runner.spark_session import bucket_keys
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.removal import discard
-from spark_jobs.state.seed import Seed
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import CheckpointMismatch, EnvironmentFault
+from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.rescaling.generations import leftovers, next_in, next_of, pack_of
+from dovetail.spark_jobs.rescaling.rescale import rescale
+from dovetail.spark_jobs.runner.failure import of_driver
+from dovetail.spark_jobs.runner.spark_session import bucket_keys
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.removal import discard
+from dovetail.spark_jobs.state.seed import Seed
 from tests.bad_disks import filled, small_disk
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_near_clicks, orders_users

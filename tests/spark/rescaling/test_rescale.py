@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from changelog.schema import WIRE_DELTA
-from sql.catalog import Actual, Query
+from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.sql.catalog import Actual, Query
 from tests.spark.kafka import send, values
 from tests.spark.running import Running, killed, runners_over
 

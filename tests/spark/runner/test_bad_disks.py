@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from changelog.errors import DovetailError, EnvironmentFault
-from joins.dataflow.graph import Dataflow
-from spark_jobs.runner.failure import of_driver
-from spark_jobs.runner.query import RunningQuery
+from dovetail.changelog.errors import DovetailError, EnvironmentFault
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.spark_jobs.runner.failure import of_driver
+from dovetail.spark_jobs.runner.query import RunningQuery
 from tests.bad_disks import filled, read_only, small_disk
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_clicks

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.producer_queue import Outgoing
-from broker.transactional_writer import WriteTarget, write_once
-from services.stack import Stack, temporary_stack
-from services.stack.processes import ProcessIdentity, kill
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.producer_queue import Outgoing
+from dovetail.broker.transactional_writer import WriteTarget, write_once
+from dovetail.services.stack import Stack, temporary_stack
+from dovetail.services.stack.processes import ProcessIdentity, kill
 from tests.spark.kafka import values
 
 pytestmark = pytest.mark.services

@@ -13,10 +13,10 @@ import orjson
 import pytest
 from confluent_kafka import Message, Producer
 
-from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin, TopicShape
-from changelog.formats.heartbeat import HEADER
-from sql.catalog import Actual
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.changelog.formats.heartbeat import HEADER
+from dovetail.sql.catalog import Actual
 from tests.spark.kafka import messages
 from tests.spark.running import Running, killed, runners_over
 

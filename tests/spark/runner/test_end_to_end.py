@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from changelog.dead_letter import topic_of
-from changelog.errors import CheckpointMismatch, StateLimitExceeded, UnknownName
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import JoinKind
+from dovetail.changelog.dead_letter import topic_of
+from dovetail.changelog.errors import CheckpointMismatch, StateLimitExceeded, UnknownName
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import JoinKind
 from tests.spark.conftest import Queries
 from tests.spark.flows import enriched_orders, greeted_orders, orders_clicks, orders_counted, orders_users
 from tests.spark.kafka import messages, multiset, send, values

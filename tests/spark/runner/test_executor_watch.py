@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.runner.executor_watch import ExecutorWatch, master_answers
+from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch, master_answers
 
 MASTER = "spark://one:7077"
 

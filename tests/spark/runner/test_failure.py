@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from changelog.errors import (
+from dovetail.changelog.errors import (
     CheckpointMismatch,
     DovetailError,
     EnvironmentFault,
@@ -15,7 +15,7 @@ from changelog.errors import (
     StateLimitExceeded,
     StorageRefused,
 )
-from spark_jobs.runner.failure import typed
+from dovetail.spark_jobs.runner.failure import typed
 
 HEAD = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [PYTHON_EXCEPTION] An exception was thrown"
 TRACE = HEAD + ' from the Python worker: Traceback (most recent call last):\n  File "worker.py", line 1, in main\n'
@@ -35,10 +35,10 @@ def error(text: str) -> DovetailError:
     ],
 )
 def test_the_error_of_a_worker_keeps_its_kind_and_words(raised: DovetailError) -> None:
-    told = error(f"{TRACE}changelog.errors.{type(raised).__name__}: {raised}\n{TAIL}")
+    told = error(f"{TRACE}dovetail.changelog.errors.{type(raised).__name__}: {raised}\n{TAIL}")
 
     assert type(told) is type(raised)
-    noted = error(f"{TRACE}changelog.errors.{type(raised).__name__}: {raised}\n[of member 7]\n{TAIL}")
+    noted = error(f"{TRACE}dovetail.changelog.errors.{type(raised).__name__}: {raised}\n[of member 7]\n{TAIL}")
     assert str(noted) == str(told)
     assert (told.what, told.fix) == (raised.what, raised.fix)
     assert told.where == ", ".join(filter(None, ['query "view"', raised.where]))
@@ -210,7 +210,7 @@ def test_jars_that_are_missing_are_said_with_the_command() -> None:
     line = "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
     told = error(f"{HEAD}\n{line}")
     assert isinstance(told, StackError)
-    assert "python -m services.jars s3a" in told.fix
+    assert "python -m dovetail.services.jars s3a" in told.fix
 
 
 @pytest.mark.parametrize("quoted", ["1" * 1_000_000, "Connection refuse" * 60_000, "org.apache.kafka." * 60_000])

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from broker.address import BrokerAddress
-from spark_jobs.runner import figures
-from spark_jobs.runner.runner import counted
-from sql.catalog import Catalog, Query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.broker.address import BrokerAddress
+from dovetail.spark_jobs.runner import figures
+from dovetail.spark_jobs.runner.runner import counted
+from dovetail.sql.catalog import Catalog, Query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.servers.prometheus import promtool
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_near_clicks

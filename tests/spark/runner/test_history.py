@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.topics import Offsets
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.state.checkpoint import Checkpoint
+from dovetail.broker.topics import Offsets
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.hosted import HostedQueries
 from tests.spark.kafka import multiset, send, values
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.decode import Decoder
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import JoinKind
-from joins.host.in_memory import LocalQuery
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.state.checkpoint import Checkpoint
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.decode import Decoder
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.flows import orders_clicks, orders_users_twice
 from tests.spark.hosted import HostedQueries
 from tests.spark.kafka import messages, multiset, records, send, values

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sql.catalog import Actual
+from dovetail.sql.catalog import Actual
 from tests.servers.object_store import BUCKET, object_store, place, spark_conf
 from tests.servers.proxy import Proxy
 from tests.spark.changelog import summed, write

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from changelog.errors import EnvironmentFault
-from spark_jobs.source import kafka_source
-from spark_jobs.stages.job import Job
+from dovetail.changelog.errors import EnvironmentFault
+from dovetail.spark_jobs.source import kafka_source
+from dovetail.spark_jobs.stages.job import Job
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_users
 from tests.spark.kafka import multiset, send, values

@@ -13,17 +13,17 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from broker import clients
-from broker.address import BrokerAddress
-from broker.names import MARKS_TOPIC
-from changelog.dead_letter import topic_of
-from changelog.errors import CheckpointMismatch, RecordsGone
-from joins.dataflow.graph import Dataflow
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.runner.query import RunningQuery
-from spark_jobs.source.batch_log import BATCHES_TOPIC
-from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.removal import discard
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.names import MARKS_TOPIC
+from dovetail.changelog.dead_letter import topic_of
+from dovetail.changelog.errors import CheckpointMismatch, RecordsGone
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.runner.query import RunningQuery
+from dovetail.spark_jobs.source.batch_log import BATCHES_TOPIC
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.removal import discard
 from tests.spark.conftest import Queries
 from tests.spark.flows import enriched_orders, orders_users
 from tests.spark.kafka import made_again, messages, multiset, send, trim, values

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from services.cli.main import app
-from sql.catalog import Actual, Desired, What
-from sql.engines import Engine
-from sql.syntax.statements import Drop
+from dovetail.services.cli.main import app
+from dovetail.sql.catalog import Actual, Desired, What
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.statements import Drop
 from tests.spark.kafka import multiset, send, values
 from tests.spark.running import WAIT_S, Running, read_in
 

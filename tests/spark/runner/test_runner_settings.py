@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
-from changelog.errors import StackError
-from runtime.settings import Settings
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.runner.runner_settings import RunnerSettings
+from dovetail.broker.address import BrokerAddress
+from dovetail.changelog.errors import StackError
+from dovetail.runtime.settings import Settings
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.runner.runner_settings import RunnerSettings
 
 
 def settings(folder: Path, **given: object) -> Settings:

@@ -11,8 +11,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from changelog.errors import StackError
-from spark_jobs.runner.spark_security import SECURITY, expect_authenticated
+from dovetail.changelog.errors import StackError
+from dovetail.spark_jobs.runner.spark_security import SECURITY, expect_authenticated
 from tests.paths import ROOT
 
 
@@ -69,7 +69,7 @@ def test_all_ports_of_local_spark_are_of_this_machine(spark: SparkSession) -> No
 
 _STARTED = """
 import psutil
-from spark_jobs.runner.spark_session import start_session
+from dovetail.spark_jobs.runner.spark_session import start_session
 session = start_session("secrets", [], "local[1]", conf={"spark.hadoop.fs.s3a.secret.key": "hunter2"})
 assert session.sparkContext.getConf().get("spark.hadoop.fs.s3a.secret.key") == "hunter2"
 for one in psutil.Process().children(recursive=True):

@@ -7,7 +7,7 @@ import os
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.runner.spark_session import WORKER_PYTHON, is_local
+from dovetail.spark_jobs.runner.spark_session import WORKER_PYTHON, is_local
 
 
 def test_the_interpreter_of_the_workers_is_where_the_session_looks_for_it() -> None:

@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from broker import topics as topic_admin
-from changelog.errors import RecordsGone
+from dovetail.broker import topics as topic_admin
+from dovetail.changelog.errors import RecordsGone
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_clicks
 from tests.spark.kafka import multiset, send, trim, values

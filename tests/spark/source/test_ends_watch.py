@@ -10,13 +10,13 @@ from functools import partial
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.transactional_writer import WriteTarget
-from changelog.errors import RecordsGone
-from spark_jobs.source.ends_watch import EndsAnswer, EndsWatch, WatchedEnds
-from spark_jobs.source.idle import JsonOffsets
-from spark_jobs.source.kafka_source import KafkaReader
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.transactional_writer import WriteTarget
+from dovetail.changelog.errors import RecordsGone
+from dovetail.spark_jobs.source.ends_watch import EndsAnswer, EndsWatch, WatchedEnds
+from dovetail.spark_jobs.source.idle import JsonOffsets
+from dovetail.spark_jobs.source.kafka_source import KafkaReader
 from tests.spark.flows import orders_clicks
 from tests.spark.jobs import job_of
 from tests.spark.kafka import made_again, send

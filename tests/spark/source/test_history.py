@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet
-from joins.dataflow.ports import Ingest, JoinKind, Port
-from joins.operators.enrichment import EnrichmentSpec
-from spark_jobs.source.history import HistoryPhase, next_end, phases
-from spark_jobs.source.idle import JsonOffsets
+from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.spark_jobs.source.history import HistoryPhase, next_end, phases
+from dovetail.spark_jobs.source.idle import JsonOffsets
 from tests.spark.flows import CLICKS, enriched_orders, orders_clicks, scan
 
 LIMIT = 10

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from broker.offset_ranges import OffsetRange
-from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import Watermark
-from spark_jobs.exchange.parcel import MARKS, from_batch
-from spark_jobs.exchange.tally import complete
-from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, silences
-from spark_jobs.source.kafka_source import KafkaReader, Share
-from spark_jobs.stages.decode import Silence
-from spark_jobs.state.checkpoint import IDLE, parsed_offsets
+from dovetail.broker.offset_ranges import OffsetRange
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.spark_jobs.exchange.parcel import MARKS, from_batch
+from dovetail.spark_jobs.exchange.tally import complete
+from dovetail.spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, silences
+from dovetail.spark_jobs.source.kafka_source import KafkaReader, Share
+from dovetail.spark_jobs.stages.decode import Silence
+from dovetail.spark_jobs.state.checkpoint import IDLE, parsed_offsets
 from tests.spark.flows import orders_clicks
 from tests.spark.jobs import job_of
 

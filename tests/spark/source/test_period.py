@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from broker import clients, topics
-from broker.address import BrokerAddress
-from broker.transactional_writer import WriteTarget
-from spark_jobs.source.ends_watch import EndsWatch
-from spark_jobs.source.kafka_source import KafkaReader
-from spark_jobs.source.period import Period
+from dovetail.broker import clients, topics
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.transactional_writer import WriteTarget
+from dovetail.spark_jobs.source.ends_watch import EndsWatch
+from dovetail.spark_jobs.source.kafka_source import KafkaReader
+from dovetail.spark_jobs.source.period import Period
 from tests.spark.flows import orders_clicks
 from tests.spark.jobs import job_of
 from tests.spark.kafka import send

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import RecordsGone
-from spark_jobs.source.history import limited
-from spark_jobs.source.kafka_source import refuse_backwards
+from dovetail.changelog.errors import RecordsGone
+from dovetail.spark_jobs.source.history import limited
+from dovetail.spark_jobs.source.kafka_source import refuse_backwards
 
 places = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(0, 50), st.integers(0, 1000)), min_size=1)
 

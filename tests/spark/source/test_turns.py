@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.source.turns import Turns
+from dovetail.spark_jobs.source.turns import Turns
 
 
 def test_no_more_begin_than_may_at_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spark_jobs.stages.job import opened
+from dovetail.spark_jobs.stages.job import opened
 from tests.spark.flows import orders_clicks
 from tests.spark.jobs import job_of
 

@@ -10,9 +10,9 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from changelog.dead_letter import topic_of
-from joins.dataflow.graph import Dataflow
-from spark_jobs.runner.query import RunningQuery
+from dovetail.changelog.dead_letter import topic_of
+from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.spark_jobs.runner.query import RunningQuery
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_near_clicks
 from tests.spark.kafka import Value, messages, multiset, send, values

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from joins.state.portion import WHOLE, Portion
-from spark_jobs.state.bucket_version import BucketVersion, PortionVersion, scalars_of
-from spark_jobs.state.local_copy import StateVersion
+from dovetail.joins.state.portion import WHOLE, Portion
+from dovetail.spark_jobs.state.bucket_version import BucketVersion, PortionVersion, scalars_of
+from dovetail.spark_jobs.state.local_copy import StateVersion
 
 FIRST, SECOND = StateVersion(4, "four"), StateVersion(7, "seven")
 CUT = BucketVersion(

@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from broker.query_origin import FORMAT, QueryOrigin
-from broker.start_offsets import Beginning
-from changelog.errors import CheckpointMismatch, RecordsGone
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.stages.job import static_tables
-from spark_jobs.state.checkpoint import Checkpoint
+from dovetail.broker.query_origin import FORMAT, QueryOrigin
+from dovetail.broker.start_offsets import Beginning
+from dovetail.changelog.errors import CheckpointMismatch, RecordsGone
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.stages.job import static_tables
+from dovetail.spark_jobs.state.checkpoint import Checkpoint
 
 
 def opened(folder: Path, plan: str = "Join inner\n  on k", start: int = 5, topic_id: str = "a") -> QueryOrigin:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from broker.query_origin import FORMAT
-from changelog.changes import Changes
-from joins.state.arrangement import Arrangement
-from joins.state.store import RunStore
-from spark_jobs.state import local_copy
-from spark_jobs.state.local_copy import LocalCopy, StateVersion
+from dovetail.broker.query_origin import FORMAT
+from dovetail.changelog.changes import Changes
+from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.store import RunStore
+from dovetail.spark_jobs.state import local_copy
+from dovetail.spark_jobs.state.local_copy import LocalCopy, StateVersion
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.query_origin import QueryOrigin
-from changelog.errors import EnvironmentFault
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.state.own_folder import SNAPSHOTS, of_executor, opened, own_copy, tidy
+from dovetail.broker.query_origin import QueryOrigin
+from dovetail.changelog.errors import EnvironmentFault
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.state.own_folder import SNAPSHOTS, of_executor, opened, own_copy, tidy
 
 LARGE = 1 << 30
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from changelog.errors import EnvironmentFault, StateLimitExceeded
-from joins.dataflow.ports import JoinKind
-from joins.dataflow.state_memory import StateMemory
+from dovetail.changelog.errors import EnvironmentFault, StateLimitExceeded
+from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.joins.dataflow.state_memory import StateMemory
 from tests.bad_disks import filled, small_disk
 from tests.spark.conftest import Queries
 from tests.spark.flows import in_portions, orders_clicks

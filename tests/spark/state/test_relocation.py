@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.state.relocation import move_in
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.state.relocation import move_in
 from tests.spark.releases.write import CHECKPOINTS
 
 KEPT = CHECKPOINTS / "0.1.0" / "release_pairs" / "checkpoint"

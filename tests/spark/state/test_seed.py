@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA, DELTA_TYPE
-from joins.state.durable_copy import DurableCopy
-from joins.state.store import ENTRY_ROWS, RunEntry, RunStore
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.state.seed import Seed, SeedWriter
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.joins.state.durable_copy import DurableCopy
+from dovetail.joins.state.store import ENTRY_ROWS, RunEntry, RunStore
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.state.seed import Seed, SeedWriter
 
 
 def rows(*keys: int) -> pa.Table:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runtime.storage.local_folder import LocalFolder
-from spark_jobs.state.uncommitted import forget_uncommitted
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.state.uncommitted import forget_uncommitted
 
 
 def test_versions_behind_the_last_commit_are_removed(tmp_path: Path) -> None:

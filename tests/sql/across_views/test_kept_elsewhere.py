@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sql.across_views.kept_elsewhere import KeptElsewhere, OtherView, kept_elsewhere, subplans_of
-from sql.plan.nodes import Node
-from sql.plan.state.shapes import shape
-from sql.planner import Plan, plan_query
-from sql.rules.kept_once.subplans import together
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.sql.across_views.kept_elsewhere import KeptElsewhere, OtherView, kept_elsewhere, subplans_of
+from dovetail.sql.plan.nodes import Node
+from dovetail.sql.plan.state.shapes import shape
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.rules.kept_once.subplans import together
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.sql.compile.changing import TABLES, assert_adds_up
 from tests.sql.compile.test_subplans_run import RANDOM
 from tests.sql.planner import Planner

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
+from dovetail.changelog.errors import SqlError, Unsupported
 from tests.sql.world import Row, World
 
 DDL = (

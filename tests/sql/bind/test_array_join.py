@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.errors import SqlError
-from changelog.schema import ARRIVAL
-from sql.plan.nodes import ArrayJoin
-from sql.plan.properties import walk
-from sql.plan.unique_keys import unique_keys
-from sql.transforms.array_join_step import ArrayJoinStep
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.sql.plan.nodes import ArrayJoin
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.unique_keys import unique_keys
+from dovetail.sql.transforms.array_join_step import ArrayJoinStep
 from tests.sql.world import World
 
 DDL = (

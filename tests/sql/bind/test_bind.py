@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.plan.nodes import Scan
-from sql.plan.properties import walk
-from sql.planner import Plan, plan_query
-from sql.syntax.parse import parse
-from sql.syntax.statements import CreateView, Select
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.statements import CreateView, Select
 from tests.sql.world import World, statements
 
 DDL = (

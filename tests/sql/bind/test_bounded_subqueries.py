@@ -8,7 +8,7 @@ from collections import Counter
 import duckdb
 import pytest
 
-from changelog.errors import Unsupported
+from dovetail.changelog.errors import Unsupported
 from tests.sql.compile.changing import TABLES
 from tests.sql.world import World
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 from tests.sql.world import World
 
 DDL = ("CREATE STREAM a (k int, n int)", "CREATE STREAM b (k int, m int)", "CREATE STREAM c (k int, v int)")

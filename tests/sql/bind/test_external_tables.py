@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
-from enrichment.dictionary_definitions import definition_of
-from sql.syntax.parse import parse_one
-from sql.syntax.redact import redacted
-from sql.syntax.statements import Clause, CreateDictionary, Drop
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.enrichment.dictionary_definitions import definition_of
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.redact import redacted
+from dovetail.sql.syntax.statements import Clause, CreateDictionary, Drop
 
 
 def made(text: str) -> CreateDictionary:

@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from changelog.errors import SqlError
-from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
-from joins.dataflow.specification import OperatorSpec
-from joins.operators.asof import AsofSpec
-from joins.operators.asof_once import AsofOnceSpec
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.keyed import KeyedSpec
-from joins.operators.latest import LatestSpec
-from joins.operators.temporal import TemporalSpec
-from sql.query_settings import Value
+from dovetail.changelog.errors import SqlError
+from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from dovetail.joins.dataflow.specification import OperatorSpec
+from dovetail.joins.operators.asof import AsofSpec
+from dovetail.joins.operators.asof_once import AsofOnceSpec
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.keyed import KeyedSpec
+from dovetail.joins.operators.latest import LatestSpec
+from dovetail.joins.operators.temporal import TemporalSpec
+from dovetail.sql.query_settings import Value
 from tests.sql.planner import Planner
 
 DDL = (

@@ -9,11 +9,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.errors import SqlError, UnknownName
-from joins.dataflow.lookup import LookupFlow, LookupStage, LookupTarget
-from joins.dataflow.ports import Ingest, JoinKind
-from sql.system_tables import DICTIONARIES
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.joins.dataflow.lookup import LookupFlow, LookupStage, LookupTarget
+from dovetail.joins.dataflow.ports import Ingest, JoinKind
+from dovetail.sql.system_tables import DICTIONARIES
 from tests.sql.lookup_world import DDL, TEMPORAL
 from tests.sql.planner import Planner
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, SyntaxFault
+from dovetail.changelog.errors import SqlError, SyntaxFault
 from tests.sql.world import World
 
 KEYED = "CREATE MUTABLE STREAM u (id int, delta int, arrival int) PRIMARY KEY (id)"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 from tests.sql.world import World
 
 WITH = "WITH csv AS (SELECT 'x' AS column0) "

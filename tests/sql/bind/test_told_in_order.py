@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from changelog.errors import DovetailError, InternalError
-from sql.syntax.faults import told_in_order
+from dovetail.changelog.errors import DovetailError, InternalError
+from dovetail.sql.syntax.faults import told_in_order
 from tests.sql.world import World
 
 FORMED = (

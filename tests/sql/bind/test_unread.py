@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.bind.written.unread import READ, unread_in
-from sql.functions.dialects import DIALECTS
-from sql.functions.translate import OPERATORS
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.bind.written.unread import READ, unread_in
+from dovetail.sql.functions.dialects import DIALECTS
+from dovetail.sql.functions.translate import OPERATORS
 from tests.sql.world import World
 
 FORMS = [form for form in vars(exp).values() if isinstance(form, type) and issubclass(form, exp.Expression)]

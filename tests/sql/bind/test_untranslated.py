@@ -10,13 +10,13 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.functions.aggregate_calls import aggregate_names
-from sql.functions.dialects import DIALECTS
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Select
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions.aggregate_calls import aggregate_names
+from dovetail.sql.functions.dialects import DIALECTS
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Select
 from tests.sql.world import World
 
 CALL = "of_the_engine"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError
-from joins.dataflow.ports import Watermark
-from sql.query_settings import checked
+from dovetail.changelog.errors import SqlError
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.query_settings import checked
 from tests.sql.world import World
 
 DDL = (

@@ -8,13 +8,13 @@ import random
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.errors import SqlError, UnknownName, Unsupported
-from joins.operators.range import Band, RangeSpec
-from sql.plan.joins import Bidirectional, Range
-from sql.plan.nodes import Join, Window
-from sql.plan.properties import walk
-from sql.transforms.window_step import WindowStep
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.joins.operators.range import Band, RangeSpec
+from dovetail.sql.plan.joins import Bidirectional, Range
+from dovetail.sql.plan.nodes import Join, Window
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.transforms.window_step import WindowStep
 from tests.sql.world import World
 
 DDL = (

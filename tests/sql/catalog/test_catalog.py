@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
 
-from changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
-from sql.catalog import Actual, Catalog, Desired, Leadership, Query, What
-from sql.catalog.metadata_tables import METADATA
-from sql.catalog.records import RelationDefinition
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream, Drop
+from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
+from dovetail.sql.catalog import Actual, Catalog, Desired, Leadership, Query, What
+from dovetail.sql.catalog.metadata_tables import METADATA
+from dovetail.sql.catalog.records import RelationDefinition
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream, Drop
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sql.catalog import Catalog, Desired, Query, Worker
-from sql.catalog.entries import queries_of
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView, Drop
+from dovetail.sql.catalog import Catalog, Desired, Query, Worker
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView, Drop
 from tests.sql.lookup_world import DDL
 from tests.sql.planner import Planner
 

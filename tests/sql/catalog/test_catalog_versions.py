@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from changelog.errors import StackError
-from sql.catalog import Catalog
-from sql.catalog.metadata_tables import FORMAT, VERSION
+from dovetail.changelog.errors import StackError
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.catalog.metadata_tables import FORMAT, VERSION
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import Unsupported
-from sql.catalog import Catalog
-from sql.planner import plan_query
-from sql.syntax.parse import parse, parse_one
-from sql.syntax.statements import CreateStream, CreateView, Drop
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse, parse_one
+from dovetail.sql.syntax.statements import CreateStream, CreateView, Drop
 
 DDL = """
 CREATE STREAM visits (page string, n int);

@@ -8,11 +8,11 @@ import re
 
 import pytest
 
-from joins.dataflow.ports import Ingest
-from joins.operators.asof_once import AsofOnceSpec
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.enrichment import EnrichmentSpec
-from joins.operators.keyed import KeyedSpec
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.joins.operators.asof_once import AsofOnceSpec
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.enrichment import EnrichmentSpec
+from dovetail.joins.operators.keyed import KeyedSpec
 from tests.sql.world import Row, World
 
 DDL = (

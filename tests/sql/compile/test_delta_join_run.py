@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
-from changelog.errors import StateLimitExceeded, Unsupported
-from joins.host.in_memory import LocalQuery
-from sql.plan.nodes import DeltaJoin
-from sql.plan.properties import walk
+from dovetail.changelog.errors import StateLimitExceeded, Unsupported
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.sql.plan.nodes import DeltaJoin
+from dovetail.sql.plan.properties import walk
 from tests.sql.compile.changing import TABLES, assert_adds_up
 from tests.sql.compile.test_join_order_run import (
     STREAMS,

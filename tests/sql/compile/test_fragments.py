@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import InternalError, Unsupported
-from changelog.schema import Kind
-from joins.dataflow.ports import Ingest
-from sql.catalog.entries import queries_of
-from sql.fragments import Fragment
-from sql.plan.nodes import Scan
-from sql.plan.properties import walk
+from dovetail.changelog.errors import InternalError, Unsupported
+from dovetail.changelog.schema import Kind
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.plan.properties import walk
 from tests.sql.lookup_world import DDL, TEMPORAL
 from tests.sql.planner import Planner
 

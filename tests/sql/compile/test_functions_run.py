@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.catalog import Catalog
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateFunction, CreateView, Drop
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.sql.catalog import Catalog
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateFunction, CreateView, Drop
 from tests.sql.compile.changing import TABLES, assert_adds_up
 from tests.sql.planner import Planner
 from tests.sql.world import Row, World

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from changelog.errors import Unsupported
-from changelog.schema import ARRIVAL
-from joins.host.in_memory import LocalQuery
-from sql.plan.join_order import JoinPair, JoinTree, inputs_of_tree, orders_text
-from sql.planner import plan_query
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.sql.plan.join_order import JoinPair, JoinTree, inputs_of_tree, orders_text
+from dovetail.sql.planner import plan_query
 from tests.sql.compile.changing import assert_adds_up
 from tests.sql.planner import Planner
 from tests.sql.world import Row, World, select

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError
 from tests.sql.compile.changing import TABLES, assert_adds_up
 from tests.sql.world import World
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
-from changelog.errors import SqlError
-from sql.plan.join_order import JoinPair, JoinTree, inputs_of_tree
-from sql.planner import plan_query
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.plan.join_order import JoinPair, JoinTree, inputs_of_tree
+from dovetail.sql.planner import plan_query
 from tests.sql.compile.changing import assert_adds_up
 from tests.sql.compile.test_join_order_run import STREAMS, after_every_batch
 from tests.sql.world import World, select

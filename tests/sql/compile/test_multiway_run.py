@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import StateLimitExceeded
-from sql.plan.nodes import MultiwayJoin
-from sql.plan.properties import walk
+from dovetail.changelog.errors import StateLimitExceeded
+from dovetail.sql.plan.nodes import MultiwayJoin
+from dovetail.sql.plan.properties import walk
 from tests.sql.compile.changing import TABLES, Changing, assert_adds_up
 from tests.sql.world import World
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
-from changelog.decode import Decoder
-from changelog.schema import ARRIVAL
-from joins.dataflow.graph import TopicScan
-from joins.host.in_memory import LocalQuery
-from joins.inputs.watermarks import Mark
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.graph import TopicScan
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.joins.inputs.watermarks import Mark
 from tests.conformance.case import Wait
 from tests.conformance.topics import RECORDS
 from tests.sql.planner import Planner

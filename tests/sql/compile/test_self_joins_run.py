@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA
-from changelog.schema import ARRIVAL
-from joins.host.in_memory import LocalQuery
-from sql.plan.nodes import Scan
-from sql.plan.properties import walk
+from dovetail.changelog.changes import DELTA
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.host.in_memory import LocalQuery
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.plan.properties import walk
 from tests.sql.compile.changing import TABLES, assert_adds_up, assert_alike
 from tests.sql.planner import Planner
 from tests.sql.world import World

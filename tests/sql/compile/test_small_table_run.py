@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from changelog.errors import Unsupported
+from dovetail.changelog.errors import Unsupported
 from tests.sql.world import World
 
 DDL = (

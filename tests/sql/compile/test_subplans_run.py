@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sql.planner import Plan
+from dovetail.sql.planner import Plan
 from tests.conformance.memory import MemoryHost
 from tests.conformance.sql_engine import SqlEngine
 from tests.sql.compile.changing import TABLES, assert_adds_up, assert_alike

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from changelog.errors import Unsupported
+from dovetail.changelog.errors import Unsupported
 from tests.sql.world import Row, World
 
 DDL = (

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName
-from sql.expressions.engine import parsed
-from sql.expressions.expression import Expr, columns_read
-from sql.expressions.predicates import conjunction, halves, split
+from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.expression import Expr, columns_read
+from dovetail.sql.expressions.predicates import conjunction, halves, split
 from tests.sql.world import World
 
 ROWS = pa.schema([("s.a", pa.int64()), ("s.b", pa.int64()), ("s.t", pa.string()), ("s.l", pa.list_(pa.int64()))])

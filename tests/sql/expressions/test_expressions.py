@@ -11,14 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA, DELTA_TYPE
-from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
-from changelog.schema import ARRIVAL
-from joins.dataflow.ports import ASKING, JoinKind
-from sql.expressions.engine import parsed
-from sql.expressions.evaluate import Condition, RowMap, columns_of, common_type, plain_column
-from sql.expressions.expression import Expr
-from sql.transforms.static_join_step import StaticJoinStep, default_of
+from dovetail.changelog.changes import DELTA, DELTA_TYPE
+from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
+from dovetail.changelog.schema import ARRIVAL
+from dovetail.joins.dataflow.ports import ASKING, JoinKind
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.evaluate import Condition, RowMap, columns_of, common_type, plain_column
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.transforms.static_join_step import StaticJoinStep, default_of
 from tests.sql.world import World
 
 ROWS = pa.table(

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sql.expressions.group_calls import GroupCalls
+from dovetail.sql.expressions.group_calls import GroupCalls
 
 SCHEMA = pa.schema([("s", pa.float64()), ("a", pa.list_(pa.float64())), ("m", pa.float64())])
 CALLS = GroupCalls(

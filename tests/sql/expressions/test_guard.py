@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from joins.dataflow.failed_calls import taken
-from sql.expressions.evaluate import evaluate, run
+from dovetail.joins.dataflow.failed_calls import taken
+from dovetail.sql.expressions.evaluate import evaluate, run
 
 ROWS = pa.table({"t": ["12", "x", None, "7"], "n": pa.array([1, 2**63 - 1, 3, None], pa.int64())})
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from sql.expressions.engine import parsed
-from sql.expressions.expression import Expr
-from sql.expressions.linear import inequality
-from sql.expressions.nearness import nearnesses, rest
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.linear import inequality
+from dovetail.sql.expressions.nearness import nearnesses, rest
 
 LEFT = pa.schema([("l.t", pa.timestamp("us", "UTC")), ("l.n", pa.int64()), ("l.d", pa.date32()), ("l.x", pa.float64())])
 RIGHT = pa.schema([("r.t", pa.timestamp("us", "UTC")), ("r.n", pa.int64()), ("r.d", pa.date32()), ("r.u", pa.uint64())])

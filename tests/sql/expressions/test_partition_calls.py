@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.engine import parsed
-from sql.expressions.expression import Expr
-from sql.expressions.partitions.partition_calls import PartitionCalls, in_partitions
-from sql.expressions.partitions.window_calls import called_in, frame_kind, name_of, read_by
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.partitions.partition_calls import PartitionCalls, in_partitions
+from dovetail.sql.expressions.partitions.window_calls import called_in, frame_kind, name_of, read_by
 
 ROWS = pa.table({"v": pa.array([3, 1, None, 2], pa.int64())})
 

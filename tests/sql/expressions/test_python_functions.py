@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import FunctionFault
-from joins.dataflow.failed_calls import taken
-from sql.expressions import engine
-from sql.expressions.evaluate import Condition, RowMap, evaluate, readable
-from sql.expressions.python_functions import PythonFunction, called_in
-from sql.syntax.types import INSTANT
+from dovetail.changelog.errors import FunctionFault
+from dovetail.joins.dataflow.failed_calls import taken
+from dovetail.sql.expressions import engine
+from dovetail.sql.expressions.evaluate import Condition, RowMap, evaluate, readable
+from dovetail.sql.expressions.python_functions import PythonFunction, called_in
+from dovetail.sql.syntax.types import INSTANT
 
 COLUMN = engine.parsed('"x"')
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sql.functions.sizes import COMPARED, LARGEST
+from dovetail.sql.functions.sizes import COMPARED, LARGEST
 from tests.sql.world import World
 
 LONG = f"repeat('a', {COMPARED + 1})"

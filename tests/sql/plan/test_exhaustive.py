@@ -9,8 +9,8 @@ from typing import get_args
 
 import pytest
 
-from sql.plan.joins import JoinMethod
-from sql.plan.nodes import Node
+from dovetail.sql.plan.joins import JoinMethod
+from dovetail.sql.plan.nodes import Node
 from tests.paths import ROOT
 
 KINDS = {kind.__name__ for union in (Node, JoinMethod) for kind in get_args(union)}

@@ -7,10 +7,10 @@ from typing import get_args
 
 import pytest
 
-from sql.plan.fingerprint.canonical_plan import canonical
-from sql.plan.fingerprint.plan_fingerprint import FORM_VERSION, fingerprint, readable_form
-from sql.plan.nodes import Node, Output
-from sql.planner import Plan
+from dovetail.sql.plan.fingerprint.canonical_plan import canonical
+from dovetail.sql.plan.fingerprint.plan_fingerprint import FORM_VERSION, fingerprint, readable_form
+from dovetail.sql.plan.nodes import Node, Output
+from dovetail.sql.planner import Plan
 from tests.sql import lookup_world
 from tests.sql.plan import test_explain, test_lookup_explain
 from tests.sql.plan.variants import Variant, variants_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SqlError
-from changelog.schema import StreamSchema
-from services.session.contents import columns_read
-from sql.planner import stream_of
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import StreamSchema
+from dovetail.services.session.contents import columns_read
+from dovetail.sql.planner import stream_of
 from tests.sql.planner import Planner
 
 DDL = (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import SqlError
-from sql.plan.join_order import JoinOrder, JoinPair, JoinTree, inputs_of_tree, orders_text, read_orders
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.plan.join_order import JoinOrder, JoinPair, JoinTree, inputs_of_tree, orders_text, read_orders
 
 NAMES = st.text(min_size=1, max_size=4) | st.sampled_from(
     ["a", "B", "()", ",", '"', '""', " ", "a b", "é", "((a b) c)"]

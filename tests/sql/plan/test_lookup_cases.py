@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError
-from sql.syntax.parse import parse, parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, Explain, Select
-from sql.syntax.types import display
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.parse import parse, parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, Explain, Select
+from dovetail.sql.syntax.types import display
 from tests.conformance.case import Case, Mode
 from tests.conformance.load import load
 from tests.paths import CASES

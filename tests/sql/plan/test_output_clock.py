@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sql.planner import Plan, plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView
 from tests.sql.planner import Planner
 
 DDL = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
+from dovetail.changelog.errors import SqlError, Unsupported
 from tests.sql.world import World
 
 DDL = (

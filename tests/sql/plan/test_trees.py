@@ -61,16 +61,20 @@ def test_no_tree_is_printed_but_for_people_and_for_queries(name: str) -> None:
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("sql.expressions"):
+    if (
+        isinstance(node, ast.ImportFrom)
+        and node.module is not None
+        and node.module.startswith("dovetail.sql.expressions")
+    ):
         yield from ("text" if alias.name == "engine" else alias.name for alias in node.names)
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("from sql.expressions.engine import parsed", {"parsed"}),
+        ("from dovetail.sql.expressions.engine import parsed", {"parsed"}),
         ("sqlglot.parse_one(sql, read='duckdb')", {"parse_one"}),
-        ("from sql.expressions import evaluate\nevaluate.columns_of(term)", {"columns_of"}),
+        ("from dovetail.sql.expressions import evaluate\nevaluate.columns_of(term)", {"columns_of"}),
         ("term.columns", set()),
     ],
 )

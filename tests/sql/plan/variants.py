@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.schema import Column, Included, RecordPart, StreamSchema
-from sql.expressions.expression import Expr
-from sql.plan.joins import Apply, AsWritten
-from sql.plan.nodes import Join, LookupTable, Node, Scan, Static
+from dovetail.changelog.schema import Column, Included, RecordPart, StreamSchema
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.joins import Apply, AsWritten
+from dovetail.sql.plan.nodes import Join, LookupTable, Node, Scan, Static
 
 
 class Variant(NamedTuple):

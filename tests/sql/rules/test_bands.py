@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
-from joins.dataflow.ports import Watermark
-from joins.operators.range import Band, RangeSpec
-from sql.plan.explain import line
-from sql.plan.joins import Bidirectional, Enrichment, Range
-from sql.plan.nodes import Join, Scan
-from sql.plan.properties import walk
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.joins.operators.range import Band, RangeSpec
+from dovetail.sql.plan.explain import line
+from dovetail.sql.plan.joins import Bidirectional, Enrichment, Range
+from dovetail.sql.plan.nodes import Join, Scan
+from dovetail.sql.plan.properties import walk
 from tests.sql.world import World
 
 DDL = (

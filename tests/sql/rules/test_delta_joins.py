@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
-from sql.plan.nodes import DeltaJoin
-from sql.plan.properties import walk
-from sql.plan.state.delta_choice import DeltaSetting, deltas_text, read_delta_setting
-from sql.plan.state.delta_steps import delta_steps
-from sql.planner import Plan, plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Select
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.plan.nodes import DeltaJoin
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.state.delta_choice import DeltaSetting, deltas_text, read_delta_setting
+from dovetail.sql.plan.state.delta_steps import delta_steps
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import Select
 from tests.sql.planner import Planner
 
 DDL = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, StateLimitExceeded
-from joins.dataflow.state_memory import StateMemory
+from dovetail.changelog.errors import SqlError, StateLimitExceeded
+from dovetail.joins.dataflow.state_memory import StateMemory
 from tests.sql.world import World
 
 TABLES = (

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from sql.fragments import Fragment
-from sql.plan.join_order import orders_text
-from sql.plan.nodes import Join, MultiwayJoin
-from sql.plan.properties import walk
-from sql.planner import Plan, plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView, Select
+from dovetail.sql.fragments import Fragment
+from dovetail.sql.plan.join_order import orders_text
+from dovetail.sql.plan.nodes import Join, MultiwayJoin
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateView, Select
 from tests.sql.planner import Planner
 
 DDL = (

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.schema import Column, Kind, StreamSchema
-from sql.expressions.expression import Expr, equality
-from sql.plan.nodes import Scan
-from sql.rules.join_order.estimates import Estimate
-from sql.rules.join_order.join_graph import Inputs, JoinGraph, JoinSizes, places
-from sql.rules.join_order.search import MOST_TRIED, Ordered, Search
-from sql.syntax.rules import Rules
+from dovetail.changelog.schema import Column, Kind, StreamSchema
+from dovetail.sql.expressions.expression import Expr, equality
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.rules.join_order.estimates import Estimate
+from dovetail.sql.rules.join_order.join_graph import Inputs, JoinGraph, JoinSizes, places
+from dovetail.sql.rules.join_order.search import MOST_TRIED, Ordered, Search
+from dovetail.sql.syntax.rules import Rules
 from tests.sql.rules.test_join_order import planned
 
 NAMES = ("id", "x", "y")

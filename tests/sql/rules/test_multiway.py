@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sql.plan.nodes import Join, MultiwayJoin, Output
-from sql.plan.properties import walk
+from dovetail.sql.plan.nodes import Join, MultiwayJoin, Output
+from dovetail.sql.plan.properties import walk
 from tests.sql.planner import Planner
 
 DDL = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
-from joins.dataflow.ports import Ingest
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.multiway import MultiwaySpec
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.joins.dataflow.ports import Ingest
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.multiway import MultiwaySpec
 from tests.sql.world import World
 
 DDL = (

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from sql.plan.explain import explain
-from sql.plan.query_plan import QueryPlan
-from sql.planner import bound_query
-from sql.query_settings import checked
-from sql.rules import RULES
+from dovetail.sql.plan.explain import explain
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.planner import bound_query
+from dovetail.sql.query_settings import checked
+from dovetail.sql.rules import RULES
 from tests.sql.planner import Planner
 from tests.sql.world import select
 

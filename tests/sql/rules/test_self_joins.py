@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from joins.operators.bidirectional import BidirectionalSpec
-from joins.operators.multiway import MultiwaySpec
-from sql.plan.nodes import Scan
-from sql.plan.properties import walk
+from dovetail.joins.operators.bidirectional import BidirectionalSpec
+from dovetail.joins.operators.multiway import MultiwaySpec
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.plan.properties import walk
 from tests.sql.planner import Planner
 
 DDL = (

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from joins.operators.range import Band
-from sql.plan.explain import line
-from sql.plan.joins import Bidirectional, Range
-from sql.plan.nodes import Join
-from sql.plan.properties import walk
+from dovetail.joins.operators.range import Band
+from dovetail.sql.plan.explain import line
+from dovetail.sql.plan.joins import Bidirectional, Range
+from dovetail.sql.plan.nodes import Join
+from dovetail.sql.plan.properties import walk
 from tests.sql.world import World
 
 TIMED = "k INT, at TIMESTAMP, tz TIMESTAMPTZ, n INT, WATERMARK FOR at AS at - INTERVAL '5 seconds'"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sql.plan.nodes import Node, Output
-from sql.plan.state.common_subplans import Met
+from dovetail.sql.plan.nodes import Node, Output
+from dovetail.sql.plan.state.common_subplans import Met
 from tests.sql.planner import Planner
 
 DDL = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import Unsupported
-from sql.plan.explain import line
-from sql.plan.joins import Range
-from sql.plan.nodes import Join
-from sql.plan.properties import walk
-from sql.planner import recompute
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.plan.explain import line
+from dovetail.sql.plan.joins import Range
+from dovetail.sql.plan.nodes import Join
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.planner import recompute
 from tests.sql.world import World, select
 
 DDL = (

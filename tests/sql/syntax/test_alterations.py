@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.syntax.alterations import altered, with_setting
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import AddColumn, AlterStream, AlterView, CreateStream, CreateView, DropColumn
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.sql.syntax.alterations import altered, with_setting
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import AddColumn, AlterStream, AlterView, CreateStream, CreateView, DropColumn
 
 
 def after(definition: str, actions: str) -> CreateStream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sql.syntax.calls import registered_name, snake_case
+from dovetail.sql.syntax.calls import registered_name, snake_case
 from tests.sql.world import select
 
 

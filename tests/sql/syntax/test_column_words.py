@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Delete, Insert, Select, Update
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import Delete, Insert, Select, Update
 from tests.sql.planner import Planner
 from tests.sql.world import World
 

@@ -5,10 +5,10 @@ from decimal import Decimal
 import pytest
 from sqlglot import exp
 
-from changelog.errors import SqlError, SyntaxFault, Unsupported
-from sql.syntax.intervals import milliseconds
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Select
+from dovetail.changelog.errors import SqlError, SyntaxFault, Unsupported
+from dovetail.sql.syntax.intervals import milliseconds
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import Select
 
 
 def query(text: str) -> exp.Select:

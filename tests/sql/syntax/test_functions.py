@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SqlError, SyntaxFault, UnknownName, Unsupported
-from sql.syntax.parse import complete, parse, parse_one
-from sql.syntax.statements import CreateFunction, Drop, Show, ShowCreate
-from sql.syntax.types import INSTANT, LOCAL
+from dovetail.changelog.errors import SqlError, SyntaxFault, UnknownName, Unsupported
+from dovetail.sql.syntax.parse import complete, parse, parse_one
+from dovetail.sql.syntax.statements import CreateFunction, Drop, Show, ShowCreate
+from dovetail.sql.syntax.types import INSTANT, LOCAL
 
 BODY = "AS $$\ndef f(a, b):\n    return a  # it's; $1\n$$"
 

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import pytest
 
-from changelog.errors import Interrupted, SqlError, SyntaxFault
-from changelog.work.interruption import Interruption
-from sql.syntax.parse import parse
-from sql.syntax.repair.trial import tried
+from dovetail.changelog.errors import Interrupted, SqlError, SyntaxFault
+from dovetail.changelog.work.interruption import Interruption
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.repair.trial import tried
 from tests.sql.planner import Planner
 
 WINDOW = "sum(v) OVER (PARTITION BY k ORDER BY v) AS a"

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changelog.errors import SqlError
-from services.cli.run import shortened
-from sql.catalog import Relation, What
-from sql.syntax.masked import masked_unread
-from sql.syntax.parse import as_shown, parse, parse_one
+from dovetail.changelog.errors import SqlError
+from dovetail.services.cli.run import shortened
+from dovetail.sql.catalog import Relation, What
+from dovetail.sql.syntax.masked import masked_unread
+from dovetail.sql.syntax.parse import as_shown, parse, parse_one
 
 _GAPS = ("", " ", "\n", "/**/", " /* a */ ", " -- a\n", " = ", "=/* b */")
 _QUOTES = ("'{}'", "$${}$$", "$a${}$a$", '"{}"', "`{}`", "N'{}'", " {}", " 4{}", "-4{}", "'it''s {}'", "'it\\'s {}'")

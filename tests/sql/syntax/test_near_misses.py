@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from changelog.errors import SqlError
-from sql.syntax.parse import parse
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.parse import parse
 
 STATEMENTS = (
     "SELECT a FROM o",

@@ -9,12 +9,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import SqlError, SyntaxFault, UnknownName, Unsupported
-from changelog.schema import Column, Kind
-from joins.dataflow.ports import Watermark
-from sql.syntax.parse import complete, parse, parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import (
+from dovetail.changelog.errors import SqlError, SyntaxFault, UnknownName, Unsupported
+from dovetail.changelog.schema import Column, Kind
+from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.syntax.parse import complete, parse, parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import (
     Clause,
     CreateDictionary,
     CreateIndex,
@@ -38,7 +38,7 @@ from sql.syntax.statements import (
     Update,
     Why,
 )
-from sql.syntax.types import LOCAL
+from dovetail.sql.syntax.types import LOCAL
 from tests.paths import CASES
 
 

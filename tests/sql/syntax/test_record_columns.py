@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SqlError
-from changelog.schema import Column, Included, RecordPart
-from sql.syntax.alterations import altered
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import AlterStream, CreateStream
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import Column, Included, RecordPart
+from dovetail.sql.syntax.alterations import altered
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import AlterStream, CreateStream
 
 LISTED = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 TIME = pa.timestamp("us", "UTC")

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from changelog.errors import SqlError
-from sql.syntax.parse import parse
-from sql.syntax.redact import quoted, redacted, shown
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.redact import quoted, redacted, shown
 
 _PARTS = (
     *(

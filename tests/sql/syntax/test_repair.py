@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 import yaml
 
-from changelog.errors import SqlError, SyntaxFault
-from sql.syntax.parse import parse
-from sql.syntax.repair.trial import applied, repair
+from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.repair.trial import applied, repair
 from tests.paths import ROOT
 
 OWN = (

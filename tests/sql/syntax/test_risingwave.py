@@ -6,8 +6,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from sql.syntax.dialect import QueryFault
-from sql.syntax.risingwave import RisingWaveQueries
+from dovetail.sql.syntax.dialect import QueryFault
+from dovetail.sql.syntax.risingwave import RisingWaveQueries
 
 
 def read(text: str) -> exp.Expr:

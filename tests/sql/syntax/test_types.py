@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SyntaxFault, UnknownName, Unsupported
-from sql.syntax.rules import Rules
-from sql.syntax.types import INSTANT, LOCAL, arrow, display
+from dovetail.changelog.errors import SyntaxFault, UnknownName, Unsupported
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import INSTANT, LOCAL, arrow, display
 
 BOTH = [
     ("int", pa.int32()),

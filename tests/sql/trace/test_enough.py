@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sql.bind.bounded.snapshot import Snapshot
-from sql.planner import recompute
+from dovetail.sql.bind.bounded.snapshot import Snapshot
+from dovetail.sql.planner import recompute
 from tests.conformance.memory import MemoryHost
 from tests.conformance.records import Record
 from tests.conformance.topics import Topic

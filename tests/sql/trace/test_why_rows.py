@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
+from dovetail.changelog.errors import SqlError, Unsupported
 from tests.sql.trace.traced_world import places, why
 from tests.sql.world import World
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.decode import Decoder
-from changelog.schema import TIME
-from sql.catalog import What
-from sql.functions.translate import Dialect
-from sql.plan.nodes import LookupTable, Scan
-from sql.plan.query_plan import QueryPlan
-from sql.planner import meeting_plan, stream_of
-from sql.relations import Stream
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Select, Why
-from sql.trace.answer import Traced, asked_terms, traced
-from sql.trace.demand import Values
-from sql.trace.inputs import Batch
+from dovetail.changelog.decode import Decoder
+from dovetail.changelog.schema import TIME
+from dovetail.sql.catalog import What
+from dovetail.sql.functions.translate import Dialect
+from dovetail.sql.plan.nodes import LookupTable, Scan
+from dovetail.sql.plan.query_plan import QueryPlan
+from dovetail.sql.planner import meeting_plan, stream_of
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import Select, Why
+from dovetail.sql.trace.answer import Traced, asked_terms, traced
+from dovetail.sql.trace.demand import Values
+from dovetail.sql.trace.inputs import Batch
 from tests.conformance.memory import MemoryHost
 from tests.conformance.topics import as_batch
 from tests.sql.world import World

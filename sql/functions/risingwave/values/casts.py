@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.functions.risingwave.values import intervals, texts
-from sql.functions.risingwave.values.kinds import (
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions.risingwave.values import intervals, texts
+from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
     CLOCK,
@@ -35,7 +35,7 @@ from sql.functions.risingwave.values.kinds import (
     numeric,
     quoted,
 )
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.typed import Typed, filled
 
 _INTEGER = r"^\s*([+-]?[0-9]+)\s*$"
 _REAL = r"^\s*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf(?:inity)?|nan)))\s*$"

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.functions.risingwave.values.kinds import INTERVAL
-from sql.functions.typed import Typed, filled
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions.risingwave.values.kinds import INTERVAL
+from dovetail.sql.functions.typed import Typed, filled
 
 _SECOND = 1_000_000
 _MICROS = {"microsecond": 1, "millisecond": 1000, "second": _SECOND, "minute": 60 * _SECOND, "hour": 3600 * _SECOND}

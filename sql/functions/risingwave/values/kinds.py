@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.expressions.engine import type_name
-from sql.functions.typed import Typed, filled
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.typed import Typed, filled
 
 SMALL, INT, BIG = pa.int16(), pa.int32(), pa.int64()
 REAL, DOUBLE = pa.float32(), pa.float64()

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError
-from sql.functions.risingwave.values.intervals import interval_text
-from sql.functions.risingwave.values.kinds import (
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions.risingwave.values.intervals import interval_text
+from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
     DATE,
@@ -24,7 +24,7 @@ from sql.functions.risingwave.values.kinds import (
     name_of,
     quoted,
 )
-from sql.functions.typed import Typed, filled
+from dovetail.sql.functions.typed import Typed, filled
 
 _TOKEN_BEFORE_SPACE = r'((?:"(?:[^"\\]|\\.)*"|[^",:])*[,:])'
 """As far as a comma or a colon that stands in no string."""

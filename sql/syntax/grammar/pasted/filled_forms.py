@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from changelog.errors import Unsupported
-from sql.syntax.cursor import Cursor
-from sql.syntax.dialect import DovetailTokenizer
-from sql.syntax.grammar.columns import Elements
-from sql.syntax.rules import Rules
-from sql.syntax.types import display
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import DovetailTokenizer
+from dovetail.sql.syntax.grammar.columns import Elements
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import display
 
 
 def written(name: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.pasted.filled_forms import Declaration, noted, refuse
-from sql.syntax.statements import Setting
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.pasted.filled_forms import Declaration, noted, refuse
+from dovetail.sql.syntax.statements import Setting
 
 _BROKERS = "properties.bootstrap.servers"
 _OWN = ("format", "value.format", "key.format", "key.fields", "value.fields-include", _BROKERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from sql.syntax.rules import Rules
+from dovetail.sql.syntax.rules import Rules
 
 _SIGNS: Mapping[str, tuple[str, str]] = {
     "yyyy": ("%Y", "YYYY"),

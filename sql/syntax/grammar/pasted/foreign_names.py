@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.work.interruption import expect_wanted
-from sql.syntax.cursor import Cursor, is_name
-from sql.syntax.dialect import Dovetail
-from sql.syntax.grammar.pasted.foreign_calls import SHAPED, called_as_here
-from sql.syntax.grammar.pasted.text_edits import Edit, applied
-from sql.syntax.rules import Rules
+from dovetail.changelog.work.interruption import expect_wanted
+from dovetail.sql.syntax.cursor import Cursor, is_name
+from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.grammar.pasted.foreign_calls import SHAPED, called_as_here
+from dovetail.sql.syntax.grammar.pasted.text_edits import Edit, applied
+from dovetail.sql.syntax.rules import Rules
 
 CALLS: Mapping[str, str] = {
     "LATEST_BY_OFFSET": "latest",

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.pasted.filled_forms import Declaration, noted, refuse
-from sql.syntax.statements import Setting
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.pasted.filled_forms import Declaration, noted, refuse
+from dovetail.sql.syntax.statements import Setting
 
 TOPIC = "kafka_topic"
 _READ = (TOPIC, "value_format", "format", "key_format", "partitions", "replicas", "timestamp")

@@ -7,10 +7,10 @@ from typing import NoReturn
 
 from sqlglot.tokenizer_core import Token
 
-from changelog.errors import Unsupported
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.pasted.filled_forms import noted
-from sql.syntax.grammar.pasted.text_edits import Edit, applied
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.pasted.filled_forms import noted
+from dovetail.sql.syntax.grammar.pasted.text_edits import Edit, applied
 
 _SETTINGS = "a query has its settings at its end: SELECT .. SETTINGS seek_to = 'earliest'; SHOW SETTINGS lists them"
 _NO_TRANSACTIONS = "leave it out: each statement stands for itself, and each batch of a view is committed as one"

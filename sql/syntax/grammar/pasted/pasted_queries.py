@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from changelog.errors import SqlError
-from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.pasted.filled_forms import noted, refuse, written
-from sql.syntax.grammar.pasted.pasted_selects import in_own_words
-from sql.syntax.grammar.settings import with_clause
-from sql.syntax.statements import Setting
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.grammar.pasted.filled_forms import noted, refuse, written
+from dovetail.sql.syntax.grammar.pasted.pasted_selects import in_own_words
+from dovetail.sql.syntax.grammar.settings import with_clause
+from dovetail.sql.syntax.statements import Setting
 
 
 def refuse_query_of(cursor: Cursor, kind: str, name: str, start: int) -> None:

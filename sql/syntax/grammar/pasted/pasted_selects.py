@@ -12,14 +12,14 @@ from itertools import islice
 
 from sqlglot.tokenizer_core import Token
 
-from changelog.errors import Unsupported
-from changelog.work.interruption import expect_wanted
-from sql.syntax.cursor import Cursor, is_name
-from sql.syntax.dialect import DURATION
-from sql.syntax.grammar.pasted.filled_forms import noted
-from sql.syntax.grammar.pasted.foreign_names import LONGEST_FORM, with_own_names
-from sql.syntax.grammar.pasted.text_edits import Edit, applied
-from sql.syntax.grammar.pasted.words import NEXT, Words
+from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.work.interruption import expect_wanted
+from dovetail.sql.syntax.cursor import Cursor, is_name
+from dovetail.sql.syntax.dialect import DURATION
+from dovetail.sql.syntax.grammar.pasted.filled_forms import noted
+from dovetail.sql.syntax.grammar.pasted.foreign_names import LONGEST_FORM, with_own_names
+from dovetail.sql.syntax.grammar.pasted.text_edits import Edit, applied
+from dovetail.sql.syntax.grammar.pasted.words import NEXT, Words
 
 _ARGUMENTS = ("DATA", "TIMECOL", "SIZE", "SLIDE", "STEP", "GAP", "OFFSET")
 """What Flink calls the arguments of windows, in the order in which they stand without these names."""

@@ -10,8 +10,8 @@ from itertools import islice
 
 from sqlglot.tokenizer_core import Token
 
-from sql.syntax.cursor import word_of
-from sql.syntax.dialect import AGGREGATES
+from dovetail.sql.syntax.cursor import word_of
+from dovetail.sql.syntax.dialect import AGGREGATES
 
 _JOINING = ("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "JOIN", "CROSS")
 _CLAUSES = ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT", "WINDOW", "PARTITION BY", "SETTINGS")

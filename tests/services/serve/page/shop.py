@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx
 from confluent_kafka import Producer
 
-from runtime.clock import now_ms
-from services.serve.access.role import Role
-from services.serve.access.users import UserFile
-from services.stack import Stack, temporary_stack
+from dovetail.runtime.clock import now_ms
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.users import UserFile
+from dovetail.services.stack import Stack, temporary_stack
 
 EVERYTHING = ("kafka", "redis", "registry", "spark", "worker", "serve")
 _NAMES = {Role.READER: "rita", Role.WRITER: "will", Role.ADMIN: "ada"}

@@ -13,11 +13,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
-from broker.address import BrokerAddress
-from services.serve.access.role import Role
-from services.serve.access.statement_roles import role_for
-from services.stack import Stack
-from sql.syntax.parse import parse
+from dovetail.broker.address import BrokerAddress
+from dovetail.services.serve.access.role import Role
+from dovetail.services.serve.access.statement_roles import role_for
+from dovetail.services.stack import Stack
+from dovetail.sql.syntax.parse import parse
 from tests.services.serve.world import PLAIN, World, rows_of
 
 pytestmark = pytest.mark.services

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from services.serve.routes.page import FOLDER
+from dovetail.services.serve.routes.page import FOLDER
 
 _LEAST = 4.5
 """The contrast of WCAG 2.2, level AA, of text."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.serve.routes.page import FOLDER, POLICY
+from dovetail.services.serve.routes.page import FOLDER, POLICY
 from tests.docs.pages import Page, code_of
 from tests.paths import ROOT
 from tests.services.serve.world import World, error_of

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import SqlError
-from services.session.frames.fitted_columns import fitted
+from dovetail.changelog.errors import SqlError
+from dovetail.services.session.frames.fitted_columns import fitted
 
 DECIMAL = pa.decimal128(10, 2)
 MS = pa.timestamp("ms", tz="UTC")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changelog.errors import SqlError
-from changelog.schema import Column, StreamSchema
-from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
-from services.session.dictionaries.dictionary_statements import keys_of
-from services.session.frames.fitted_columns import fitted
-from services.session.typed_rows import typed_rows
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import Column, StreamSchema
+from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dovetail.services.session.dictionaries.dictionary_statements import keys_of
+from dovetail.services.session.frames.fitted_columns import fitted
+from dovetail.services.session.typed_rows import typed_rows
 
 DECIMAL = pa.decimal128(38, 10)
 STREAM = StreamSchema("s", (Column("d", DECIMAL),))

@@ -12,8 +12,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from sql.expressions.engine_calls.bounds import Bounds, bound
-from sql.expressions.engine_calls.duckdb_connection import connection
+from dovetail.sql.expressions.engine_calls.bounds import Bounds, bound
+from dovetail.sql.expressions.engine_calls.duckdb_connection import connection
 from tests.paths import ROOT
 from tests.test_rooms import PRESENT, sources
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import SqlError
-from changelog.formats import json_text
-from sql.expressions.evaluate import evaluate
-from sql.plan.nodes import Map
-from sql.plan.properties import walk
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Select
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.formats import json_text
+from dovetail.sql.expressions.evaluate import evaluate
+from dovetail.sql.plan.nodes import Map
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import Select
 from tests.sql.planner import Planner
 
 STREAM = "CREATE STREAM s (k int64, d datetime, m datetime64(3), u datetime64(6), x string, f float64)"

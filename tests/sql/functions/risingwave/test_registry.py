@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 import sqlglot
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.functions.environment import Environment
-from sql.functions.registry import Function, Registry
-from sql.functions.risingwave import functions
-from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
-from sql.functions.risingwave.refusals import REFUSED
-from sql.functions.translate import Translator
-from sql.functions.typed import Typed
-from sql.syntax.risingwave import RisingWaveQueries
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.registry import Function, Registry
+from dovetail.sql.functions.risingwave import functions
+from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
+from dovetail.sql.functions.risingwave.refusals import REFUSED
+from dovetail.sql.functions.translate import Translator
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from tests.oracles.risingwave_grammar import ALL_FORMS, made
 from tests.oracles.risingwave_rows import TABLE
 

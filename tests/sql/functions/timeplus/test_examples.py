@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sql.functions.dialects import TIMEPLUS
+from dovetail.sql.functions.dialects import TIMEPLUS
 from tests.oracles.timeplus import names_of, our_values, their_values
 from tests.oracles.values import Cell, same
 from tests.sql.functions.timeplus.test_own_names import ANSWERS

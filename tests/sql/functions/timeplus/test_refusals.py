@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.functions.dialects import TIMEPLUS
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.sql.functions.dialects import TIMEPLUS
 from tests.oracles.timeplus import our_values
 
 

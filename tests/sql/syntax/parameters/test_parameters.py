@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
-from sql.planner import plan_query
-from sql.syntax.parameters.bound_literals import Arguments
-from sql.syntax.parse import parse, parse_one
-from sql.syntax.rules import Rules
-from sql.syntax.statements import Insert, Select, Why
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.planner import plan_query
+from dovetail.sql.syntax.parameters.bound_literals import Arguments
+from dovetail.sql.syntax.parse import parse, parse_one
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Insert, Select, Why
 from tests.nasty import DATES, DECIMALS, INTEGERS, TEXTS
 from tests.sql.planner import Planner
 

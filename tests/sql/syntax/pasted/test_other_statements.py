@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError, Unsupported
-from sql.syntax.grammar.pasted.other_statements import LISTED
-from sql.syntax.parse import parse, parse_one
-from sql.syntax.statements import Describe, Explain, Select, Show, Statement
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.syntax.grammar.pasted.other_statements import LISTED
+from dovetail.sql.syntax.parse import parse, parse_one
+from dovetail.sql.syntax.statements import Describe, Explain, Select, Show, Statement
 
 SAME = [
     ("SHOW ALL TOPICS", "SHOW TOPICS"),

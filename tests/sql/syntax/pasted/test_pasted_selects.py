@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.errors import SqlError
-from sql.syntax.grammar.pasted.foreign_calls import SHAPED
-from sql.syntax.grammar.pasted.foreign_names import CALLS, COLUMNS, TURNED, with_own_names
-from sql.syntax.parse import parse
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.grammar.pasted.foreign_calls import SHAPED
+from dovetail.sql.syntax.grammar.pasted.foreign_names import CALLS, COLUMNS, TURNED, with_own_names
+from dovetail.sql.syntax.parse import parse
 from tests.sql.planner import Planner
 
 WORLD = (
