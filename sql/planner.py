@@ -370,7 +370,7 @@ def stream_of(catalog: Relations, name: str) -> Stream:
         case CreateStream():
             return Stream.declared(definition)
         case CreateView() if definition.materialized:
-            return plan_query(name, definition, catalog).stream()
+            return _written(definition, Consulted.of(catalog))
     raise Unsupported(
         f'"{name}" is no stream: it has no topic', fix="SHOW STREAMS and SHOW VIEWS list those that have one"
     )
@@ -378,12 +378,21 @@ def stream_of(catalog: Relations, name: str) -> Stream:
 
 def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
     """How the output of a materialized view is read by others."""
+    consulted = catalog if isinstance(catalog, Consulted) else Consulted(catalog)
 
     def stream(view: CreateView) -> Stream:
-        found = plan_query(view.name, view, catalog).stream()
+        found = _written(view, consulted)
         return replace(found, schema=replace(found.schema, columns=as_planned(found.schema.columns)))
 
     return stream
+
+
+def _written(view: CreateView, catalog: Consulted) -> Stream:
+    """As the catalog has it, else as the view is planned."""
+    known = catalog.known.written
+    if view.name not in known:
+        known[view.name] = catalog.get(view.name).written or plan_query(view.name, view, catalog).stream()
+    return known[view.name]
 
 
 def _topics(fragments: Sequence[Fragment]) -> Iterator[str]:

@@ -27,6 +27,11 @@ class Named(Protocol):
     @property
     def definition(self) -> CreateStream | CreateView | CreateDictionary | CreateIndex | CreateFunction: ...
 
+    @property
+    def written(self) -> Stream | None:
+        """The stream that a materialized view writes; None where only its plan tells."""
+        ...
+
 
 HasRows = CreateStream | CreateView | CreateDictionary | CreateIndex
 """What may stand in FROM."""
@@ -70,25 +75,39 @@ class MadeOf:
     views: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a query and the views below it have asked of the catalog so far: each thing is found out once."""
+
+    entries: dict[str, Named] = field(default_factory=dict)
+    rules: dict[str, Rules] = field(default_factory=dict)
+    """Of the expressions of a view."""
+    written: dict[str, Stream] = field(default_factory=dict)
+    """By materialized views."""
+
+
 @dataclass
 class Consulted:
     """The catalog, with note taken of the functions that a query calls, and the views whose queries are parts of it."""
 
     catalog: Relations
+    known: Known = field(default_factory=Known)
     called: set[str] = field(default_factory=set)
     spelled_out: set[str] = field(default_factory=set)
 
     @staticmethod
     def of(catalog: Relations) -> Consulted:
         """With no note taken yet: what one query reads may be another query, which calls functions of its own."""
-        return Consulted(catalog.catalog if isinstance(catalog, Consulted) else catalog)
+        return Consulted(catalog.catalog, catalog.known) if isinstance(catalog, Consulted) else Consulted(catalog)
 
     @property
     def made_of(self) -> MadeOf:
         return MadeOf(tuple(sorted(self.called)), tuple(sorted(self.spelled_out)))
 
     def get(self, name: str) -> Named:
-        return self.catalog.get(name)
+        if name not in self.known.entries:
+            self.known.entries[name] = self.catalog.get(name)
+        return self.known.entries[name]
 
     def indexes(self, stream: str) -> Sequence[Index]:
         return self.catalog.indexes(stream)

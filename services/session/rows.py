@@ -32,7 +32,7 @@ from dovetail.services.session.result import Done
 from dovetail.services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from dovetail.sql.bind.bounded.snapshot import Snapshot, snapshot_of
 from dovetail.sql.bind.reading import dialect_of
-from dovetail.sql.planner import plan_query
+from dovetail.sql.planner import plan_query, stream_of
 from dovetail.sql.relations import Stream
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
@@ -206,7 +206,7 @@ def _in_dialect_of(stream: Stream, statement: _Change) -> _Change:
 
 def _snapshot(context: Context, query: exp.Select, rules: Rules) -> Snapshot:
     def view_stream(view: CreateView) -> Stream:
-        return plan_query(view.name, view, context.catalog).stream()
+        return stream_of(context.catalog, view.name)
 
     return snapshot_of(query, context.catalog, view_stream, dialect_of(rules, context.catalog))
 

@@ -29,7 +29,7 @@ from dovetail.sql.plan.join_order import orders_text
 from dovetail.sql.plan.nodes import Scan
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.plan.state.delta_choice import deltas_text
-from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.planner import Plan, plan_query, stream_of
 from dovetail.sql.syntax.alterations import with_setting
 from dovetail.sql.syntax.statements import CreateView, Drop
 
@@ -168,7 +168,7 @@ def _goes_on(context: Context, statement: CreateView, plan: Plan, existing: Rela
     before = existing.materialized_view
     if before is None or before.into != statement.into:
         return False
-    old = plan_query(before.name, before, context.catalog).stream().schema
+    old = stream_of(context.catalog, before.name).schema
     return _form(old) == _form(plan.stream().schema) and old.kind is Kind.APPEND and _from_now_on(plan)
 
 
@@ -212,7 +212,13 @@ def _materialized(
     *upstream, query = (replace(one, desired=Desired.PAUSED) for one in queries_of(plan, statement.text))
     seen = [] if existing is None else [existing]
     mine, _ = context.catalog.create(
-        statement, now_ms=context.now_ms, uses=uses, query=query, upstream=upstream, seen=seen
+        statement,
+        now_ms=context.now_ms,
+        uses=uses,
+        query=query,
+        upstream=upstream,
+        seen=seen,
+        written=plan.stream(),
     )
     fragments, made = [*upstream, query], list[str]()
     try:

@@ -46,6 +46,13 @@ def expression_rules(statement: Select | CreateView, catalog: Relations) -> Rule
     return Rules.RISINGWAVE if found == {Rules.RISINGWAVE} else Rules.TIMEPLUS
 
 
+def _of_view(view: CreateView, catalog: Relations) -> Rules:
+    known = catalog.known.rules if isinstance(catalog, Consulted) else {}
+    if view.name not in known:
+        known[view.name] = expression_rules(view, catalog)
+    return known[view.name]
+
+
 def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     for table in query.find_all(exp.Table):
@@ -62,7 +69,7 @@ def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
             case CreateStream():
                 yield definition.rules
             case CreateView():
-                yield expression_rules(definition, catalog)
+                yield _of_view(definition, catalog)
             case _:
                 yield Rules.TIMEPLUS
 

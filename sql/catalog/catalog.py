@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
@@ -36,6 +36,9 @@ from dovetail.sql.catalog.records import (
 )
 from dovetail.sql.stream_settings import kept_text
 from dovetail.sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, CreateView, Drop, Index
+
+if TYPE_CHECKING:
+    from dovetail.sql.relations import Stream
 
 
 class Catalog:
@@ -89,6 +92,7 @@ class Catalog:
         query: Query | None = None,
         upstream: Sequence[Query] = (),
         seen: Sequence[Relation] | None = None,
+        written: Stream | None = None,
     ) -> tuple[Relation, Query | None]:
         """Adds a relation and, of a materialized view, the query that fills it, with the fragments ``upstream`` of it.
 
@@ -96,12 +100,14 @@ class Catalog:
         an existing relation is left alone and returned; with OR REPLACE it gives way, unless others use it. Raises
         Unsupported for a view that would be made of its own rows.
 
+        ``written`` is the stream that a materialized view writes, so that who reads it need not plan it.
+
         ``seen`` is what had the name when the caller looked, at most one: SqlError where it is another one by now.
         """
         if isinstance(definition, CreateFunction):
             self._expect_functions(definition.name)
         text = kept_text(definition) if isinstance(definition, CreateStream) else definition.text
-        relation = Relation(definition.name, What.of(definition), text, now_ms)
+        relation = Relation(definition.name, What.of(definition), text, now_ms, _stored(written))
         used = {definition.stream} if isinstance(definition, CreateIndex) else uses
         used = tuple(used)
         with self._write() as connection:
@@ -392,6 +398,14 @@ class Catalog:
     def _write(self) -> Iterator[Connection]:
         with _answering(self._engine), self._writing.begin() as connection:
             yield connection
+
+
+def _stored(written: Stream | None) -> str:
+    if written is None:
+        return ""
+    from dovetail.sql.catalog.written_streams import as_text  # noqa: PLC0415 - few statements make a view
+
+    return as_text(written)
 
 
 class _NotTheOne(Exception):

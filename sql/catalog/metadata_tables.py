@@ -27,7 +27,9 @@ RELATIONS = sa.Table(
     sa.Column("what", sa.String(16), nullable=False),
     sa.Column("ddl", _LONG, nullable=False),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
+    sa.Column("written", _LONG),
 )
+"""``written``: of a materialized view, the stream that it writes."""
 
 USES = sa.Table(
     "uses",
@@ -124,12 +126,11 @@ def make(connection: Connection) -> None:
     METADATA.create_all(connection)
     if made_by is None:
         connection.execute(FORMAT.insert().values(version=VERSION))
-    have = {column["name"] for column in sa.inspect(connection).get_columns(QUERIES.name)}
     added = (QUERIES.c.engine, QUERIES.c.view, QUERIES.c.restarts, QUERIES.c.next_try_ms, QUERIES.c.lease_ms)
-    for column in added:
-        if column.name not in have:
+    for column in (RELATIONS.c.written, *added):
+        if column.name not in {there["name"] for there in sa.inspect(connection).get_columns(column.table.name)}:
             definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
-            connection.exec_driver_sql(f"ALTER TABLE {QUERIES.name} ADD COLUMN {definition}")
+            connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {definition}")
     unnamed = QUERIES.update().where(QUERIES.c.view == "")
     connection.execute(unnamed.values(view=QUERIES.c.name))
 

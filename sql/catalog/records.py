@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dovetail.changelog.errors import InternalError
 from dovetail.sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
+
+if TYPE_CHECKING:
+    from dovetail.sql.relations import Stream
 
 RelationDefinition = CreateStream | CreateView | CreateDictionary | CreateIndex | CreateFunction
 
@@ -40,12 +43,23 @@ class What(StrEnum):
 
 @dataclass(frozen=True)
 class Relation:
-    """A named thing and the statement that made it; ``ddl`` is the user's own text, passwords included."""
+    """A named thing and the statement that made it; ``ddl`` is the user's own text, passwords included.
+
+    ``written_text``: ``written``, as ``sql.catalog.written_streams`` puts it down; '' where there is none.
+    """
 
     name: str
     what: What
     ddl: str
     created_ms: int
+    written_text: str = ""
+
+    @cached_property
+    def written(self) -> Stream | None:
+        """The stream that a materialized view writes, as it was planned; None where that is not known."""
+        from dovetail.sql.catalog.written_streams import of_text  # noqa: PLC0415 - for who plans what reads the view
+
+        return of_text(self.name, self.written_text) if self.written_text else None
 
     @cached_property
     def definition(self) -> RelationDefinition:

@@ -24,7 +24,11 @@ def add(connection: Connection, relation: Relation, used: Iterable[str]) -> None
         expect(connection, name)
     connection.execute(
         RELATIONS.insert().values(
-            name=relation.name, what=relation.what.value, ddl=relation.ddl, created_ms=relation.created_ms
+            name=relation.name,
+            what=relation.what.value,
+            ddl=relation.ddl,
+            created_ms=relation.created_ms,
+            written=relation.written_text or None,
         )
     )
     for name in names:
@@ -62,7 +66,7 @@ def expect(connection: Connection, name: str) -> Relation:
 
 
 def _read(row: RowMapping) -> Relation:
-    return Relation(row["name"], What(row["what"]), row["ddl"], row["created_ms"])
+    return Relation(row["name"], What(row["what"]), row["ddl"], row["created_ms"], row["written"] or "")
 
 
 def used(connection: Connection, name: str) -> list[str]:

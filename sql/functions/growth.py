@@ -38,8 +38,8 @@ _growth: ContextVar[_Growth | None] = ContextVar("growth", default=None)
 
 @contextmanager
 def counted() -> Iterator[None]:
-    """What the body makes of a statement is counted; it is within another's count where there is one."""
-    before = _growth.set(_growth.get() or _Growth())
+    """What the body makes of a statement is counted; a view that it reads has a count of its own."""
+    before = _growth.set(_Growth())
     try:
         yield
     finally:

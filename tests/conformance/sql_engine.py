@@ -81,10 +81,14 @@ class SqlEngine:
             raise NotRunnable("only CREATE statements make a table", where=statement)
         if isinstance(definition, CreateStream):
             self.host.create_topic(Stream.declared(definition).topic)
-        self.catalog.create(definition, now_ms=_now_ms())
-        self._streams.clear()
+        plan = None
         if isinstance(definition, CreateView) and definition.materialized:
-            self._launch(plan_query(definition.name, definition, self.catalog), statement)
+            plan = plan_query(definition.name, definition, self.catalog)
+        written = None if plan is None or plan.bounded else plan.stream()
+        self.catalog.create(definition, now_ms=_now_ms(), written=written)
+        self._streams.clear()
+        if plan is not None:
+            self._launch(plan, statement)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         self._send(table, inserted(self._schema(table), rows))

@@ -25,6 +25,7 @@ from dovetail.services.session.result import Done
 from dovetail.sql.catalog import Desired, Query, Relation, What
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.engines import Engine
+from dovetail.sql.planner import plan_query
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateView, RestoreView
 
@@ -51,7 +52,16 @@ def restore_view(context: Context, statement: RestoreView) -> Done:
             context.catalog.create(_definition(relation), now_ms=context.now_ms, uses=relation.uses)
     *upstream, last = (_entry(backup, saved, checkpoints[saved.name]) for saved in backup.queries)
     view = backup.relations[-1]
-    context.catalog.create(_definition(view), now_ms=context.now_ms, uses=view.uses, query=last, upstream=upstream)
+    definition = _definition(view)
+    assert isinstance(definition, CreateView)
+    context.catalog.create(
+        definition,
+        now_ms=context.now_ms,
+        uses=view.uses,
+        query=last,
+        upstream=upstream,
+        written=plan_query(view.name, definition, context.catalog).stream(),
+    )
     context.catalog.want(backup.view, Desired.RUNNING, now_ms=context.now_ms)
     await_running(context, backup.view)
     return Done(f"restored materialized view {backup.view}, running, topic {last.topic}")

@@ -77,6 +77,7 @@ def test_a_view_goes_on_on_an_empty_machine_after_the_broker_has_moved_on(broker
         session.run("INSERT INTO buyers VALUES (1, 'ann'); INSERT INTO sales VALUES (10, 1, 5), (11, 2, 7)")
         settle(session)
         session.run(f"BACKUP VIEW sold TO '{backup}'")
+        written = session.context.catalog.get("sold").written
         # Each of these is a batch that the backup has not seen, and the third has no output.
         for statement in (
             "INSERT INTO buyers VALUES (2, 'bob')",
@@ -98,6 +99,8 @@ def test_a_view_goes_on_on_an_empty_machine_after_the_broker_has_moved_on(broker
 
         assert values(broker, "sold")[: len(before)] == before
         assert net(broker) == {(10, "ann", 6): 1, (12, "cid", 9): 1, (13, "ann", 1): 1}
+        assert session.context.catalog.get("sold").written == written
+        assert written is not None
         assert session.verify("sold").holds
         assert [one.name for one in session.context.catalog.relations()] == ["buyers", "sales", "sold"]
 
