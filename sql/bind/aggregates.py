@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import count
 
 import pyarrow as pa
@@ -89,8 +90,11 @@ def having_terms(select: exp.Select, scope: Scope) -> list[exp.Expr]:
 
 def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
     """The expression with what it calls by an alias of the select list in place; a column goes before an alias."""
-    items = {item.alias.casefold(): item.unalias() for item in select.expressions if item.alias}
     named = count()
+
+    @cache
+    def items() -> dict[str, exp.Expr]:
+        return {item.alias.casefold(): item.unalias() for item in select.expressions if item.alias}
 
     def spelled_out(part: exp.Expr, within: frozenset[str]) -> exp.Expr:
         def replaced(node: exp.Expr) -> exp.Expr:
@@ -104,11 +108,11 @@ def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> e
             if node.find_ancestor(exp.Query) is not None:
                 return node
             name = node.name.casefold()
-            if name not in items or name in within:
+            if name in within or name not in items():
                 return node
             if next(named) > MOST_ALIASES:
                 raise outgrown(place_of(node, "SELECT"))
-            return bracketed(spelled_out(items[name], within | {name}))
+            return bracketed(spelled_out(items()[name], within | {name}))
 
         return part.copy().transform(replaced)
 

@@ -23,7 +23,7 @@ from dovetail.sql.bind.asked.subqueries import Existence, HiddenColumn, Subqueri
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.groups.session_keys import refuse_ungrouped, with_keys
 from dovetail.sql.bind.lookup.lookups import Lookups
-from dovetail.sql.bind.partitions.ties import told_apart
+from dovetail.sql.bind.partitions.ties import Shown
 from dovetail.sql.bind.partitions.window_functions import WindowFunctions
 from dovetail.sql.bind.projection import expect_columns, is_delta, selected
 from dovetail.sql.bind.resolve import resolved, resolved_condition
@@ -126,10 +126,10 @@ class SelectClauses:
         functions = WindowFunctions(node, scope.seen_with(node.schema))
         clause = self.select.args.get("qualify")
         place = "" if clause is None else place_of(clause, "QUALIFY")
-        shown = [*selected.trees, *qualified]
-        terms = [functions.over(told_apart(term, shown), place) for term in qualified]
+        shown = Shown.of([*selected.trees, *qualified])
+        terms = [functions.over(shown.told_apart(term), place) for term in qualified]
         selected.trees = [
-            functions.over(told_apart(tree, shown), written)
+            functions.over(shown.told_apart(tree), written)
             for tree, written in zip(selected.trees, selected.places, strict=True)
         ]
         node = functions.node()

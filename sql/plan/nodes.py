@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Self
 
 import pyarrow as pa
@@ -98,7 +99,7 @@ class Scan:
     def with_inputs(self) -> Self:
         return self
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         fields = [pa.field(internal, declared_type(self.stream, name)) for internal, name in self.columns]
         return pa.schema([*fields, pa.field(self.deletes, pa.bool_())] if self.deletes else fields)
@@ -140,7 +141,7 @@ class Keyed(OneInput):
     primary_key: tuple[str, ...]
     by_arrival: bool = False
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return self.input.schema
 
@@ -152,7 +153,7 @@ class Map(OneInput):
     columns: tuple[tuple[str, Expr], ...]
     where: Expr | None = None
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
 
@@ -175,7 +176,7 @@ class Window(OneInput):
         """Whether a row is in one window."""
         return self.size_ms == self.slide_ms
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         kind = self.input.schema.field(self.time).type
         return pa.schema([*self.input.schema, pa.field(self.start, kind), pa.field(self.end, kind)])
@@ -209,7 +210,7 @@ class Sessions(OneInput):
             raise InternalError("the sessions have no GROUP BY yet")
         return self.keys
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         kind = self.input.schema.field(self.time).type
         return pa.schema([*self.input.schema, pa.field(self.start, kind), pa.field(self.end, kind)])
@@ -238,7 +239,7 @@ class ArrayJoin(OneInput):
     def elements(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.arrays)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         kept = [field for field in self.input.schema if field.name not in self.dropped]
         return pa.schema([*kept, *(pa.field(name, array.type.value_type) for name, array in self.arrays)])
@@ -276,7 +277,7 @@ class Join:
     def with_inputs(self, left: Node, right: Node) -> Self:
         return replace(self, left=left, right=right)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return _joined_columns(self.kind, self.left.schema, self.right.schema, self.mark)
 
@@ -321,7 +322,7 @@ class JoinChain:
             chain = link.with_inputs(chain, right)
         return replace(self, chain=chain)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return self.chain.schema
 
@@ -368,7 +369,7 @@ class Aggregate(OneInput):
     gathered: tuple[tuple[str, Expr], ...] = ()
     place: str = ""
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         keys = [self.input.schema.field(name) for name in self.by]
         folded = [pa.field(one.name, one.type) for one in self.aggregations]
@@ -430,7 +431,7 @@ class Over(OneInput):
     by: tuple[str, ...]
     calls: tuple[tuple[str, Expr], ...]
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([*self.input.schema, *(pa.field(name, call.type) for name, call in self.calls)])
 
@@ -448,7 +449,7 @@ class TopN(OneInput):
     last: int
     number: str = ""
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         number = [pa.field(self.number, pa.int64())] if self.number else []
         return pa.schema([*self.input.schema, *number])
@@ -483,7 +484,7 @@ class StaticJoin:
             raise InternalError(f"the right side is a Static, not {type(static).__name__}")
         return replace(self, input=below, static=static)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return _joined_columns(self.kind, self.input.schema, self.static.schema, self.mark)
 
@@ -530,7 +531,7 @@ class LookupTable:
     def with_inputs(self) -> Self:
         return self
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(internal, self.type_of(name)) for internal, name in self.columns])
 
@@ -574,7 +575,7 @@ class LookupJoin:
             raise InternalError(f"the right side is a LookupTable, not {type(table).__name__}")
         return replace(self, input=below, table=table)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return _joined_columns(self.kind, self.input.schema, self.table.schema, self.mark)
 
@@ -642,7 +643,7 @@ class Output:
     def with_inputs(self, below: Node) -> Self:
         return replace(self, input=below)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from dovetail.changelog.errors import DovetailError, InternalError, SqlError, SyntaxFault
 from dovetail.sql.syntax.dialect import too_deep
-from dovetail.sql.syntax.masked import masked_unread
+from dovetail.sql.syntax.masked import unread
 
 _AROUND = 200
 """Characters that are quoted of a line, before the place and from it on."""
@@ -25,11 +25,12 @@ def position(script: str, offset: int) -> tuple[int, int]:
 def place(script: str, offset: int, clause: str = "") -> str:
     """``line 2, column 7, in WHERE`` and below it the line with a caret under the column; passwords are masked."""
     line, column = position(script, offset)
-    # Masked together with what stands before: the name of a password may be on another line than its value.
     end = script.find("\n", offset)
-    quoted = masked_unread(script[: end if end >= 0 else len(script)]).split("\n")[-1].replace("\t", " ")
-    # Masking may move what follows: the caret counts the masked text before it.
-    at = len(masked_unread(script[:offset]).split("\n")[-1])
+    # Masked as a whole: the name of a password may be on another line than its value.
+    masked = unread(script)
+    at, end = masked.place(offset), masked.place(end if end >= 0 else len(script))
+    start = masked.shown.rfind("\n", 0, at) + 1
+    quoted, at = masked.shown[start:end].replace("\t", " "), at - start
     begin = max(0, at - _AROUND)
     within = f", in {clause}" if clause else ""
     return f"line {line}, column {column}{within}\n    {quoted[begin : at + _AROUND]}\n    {' ' * (at - begin)}^"

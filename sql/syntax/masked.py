@@ -6,8 +6,11 @@ it is not, as it has an error, a value is what stands after a name that is one o
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -47,34 +50,65 @@ class SettingValue:
 def masked(text: str, settings: Iterable[SettingValue]) -> str:
     """A text whose statements could be read, with the values that they give."""
     parts = [_shown(text, one) for one in settings]
-    return _replaced(text, sorted([*parts, *_comments(text)]), without_logins)
+    return MaskedText.of(text, sorted([*parts, *_comments(text)]), without_logins).shown
 
 
 def masked_unread(text: str) -> str:
     """A text that is no statement, or not yet."""
+    return unread(text).shown
+
+
+@lru_cache(maxsize=4)
+def unread(text: str) -> MaskedText:
+    """As ``masked_unread``, with the places of its characters: many errors and columns ask for places of one script."""
     if not has_secrets(text):
-        return text
+        return MaskedText.of(text, (), str)
     try:
         tokens = Dovetail().tokenize(text)
     except TokenError:
-        return redacted(text)
-    return _replaced(text, list(_guessed(text, tokens)), redacted)
+        return MaskedText.of(text, (), redacted)
+    return MaskedText.of(text, list(_guessed(text, tokens)), redacted)
+
+
+@dataclass(frozen=True)
+class MaskedText:
+    """A text as it may be shown, and where the characters of the text stand in it.
+
+    pieces  of the text, in order: where each begins in the text, where in what is shown, what is written and shown
+    """
+
+    shown: str
+    pieces: tuple[tuple[int, int, str, str], ...]
+
+    @staticmethod
+    def of(text: str, parts: Sequence[Part], others: Callable[[str], str]) -> MaskedText:
+        """``text`` with ``parts``, which are in order, in place, and with ``others`` of what stands between them."""
+        pieces: list[tuple[int, int, str, str]] = []
+        begin = length = 0
+
+        def add(end: int, shown: str) -> None:
+            nonlocal begin, length
+            pieces.append((begin, length, text[begin:end], shown))
+            begin, length = end, length + len(shown)
+
+        for start, end, instead in parts:
+            if start >= begin:
+                add(start, others(text[begin:start]))
+                add(end, instead)
+        add(len(text), others(text[begin:]))
+        return MaskedText("".join(shown for *_, shown in pieces), tuple(pieces))
+
+    def place(self, offset: int) -> int:
+        """Where the character at ``offset`` of the text stands in what is shown; behind a mask where that hides it."""
+        begin, at, written, shown = self.pieces[bisect_right(self.pieces, offset, key=itemgetter(0)) - 1]
+        if written == shown or offset == begin:
+            return at + offset - begin
+        return at + min(len(shown), len(redacted(written[: offset - begin])))
 
 
 def _shown(text: str, given: SettingValue) -> Part:
     written = text[given.start : given.end]
     return given.start, given.end, _MASK if is_secret(given.name) else redacted(written)
-
-
-def _replaced(text: str, parts: Sequence[Part], others: Callable[[str], str]) -> str:
-    shown: list[str] = []
-    at = 0
-    for start, end, instead in parts:
-        if start < at:
-            continue
-        shown += [others(text[at:start]), instead]
-        at = end
-    return "".join([*shown, others(text[at:])])
 
 
 def _comments(text: str) -> Iterator[Part]:

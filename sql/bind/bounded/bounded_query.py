@@ -45,7 +45,7 @@ from dovetail.sql.bind.partitions.first_rows import (
     number_first_rows,
     spell_out_windows,
 )
-from dovetail.sql.bind.partitions.ties import ties_of, told_apart
+from dovetail.sql.bind.partitions.ties import Shown
 from dovetail.sql.bind.projection import expect_columns, is_delta, selected
 from dovetail.sql.bind.reading import spelled_out
 from dovetail.sql.bind.resolve import typed
@@ -249,13 +249,13 @@ class _Select:
         columns, shown = self._projected(scope, texts)
         if (qualify := select.args.get("qualify")) is not None:
             shown.append(qualify.this.copy())
-            qualify.set("this", told_apart(qualify.this, shown))
-        for item in select.expressions:
-            item.set("this", told_apart(item.this, shown))
+        telling = Shown.of(shown)
+        for item in (*([] if qualify is None else [qualify]), *select.expressions):
+            item.set("this", telling.told_apart(item.this))
         if order is not None:
             # What LIMIT cuts off must not hang on the order in which rows are read.
             cut = select.args.get("limit") is not None and distinct is None
-            order.set("expressions", [*terms, *(ties_of(shown, terms) if cut else ())])
+            order.set("expressions", [*terms, *(telling.ties(terms) if cut else ())])
         if parts and group is not None:
             group.set("expressions", parts)
         return columns

@@ -10,11 +10,12 @@ a frame take it as the order of their argument.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dovetail.sql.expressions.expression import columns_read, structure
+from dovetail.sql.expressions.expression import Structure, columns_read, structure
 from dovetail.sql.expressions.partitions.window_calls import called_in, frame_kind, name_of, read_by
 
 _TIE = "tie"
@@ -28,29 +29,59 @@ def is_tie(term: exp.Expr) -> bool:
     return bool(term.meta.get(_TIE))
 
 
-def told_apart(tree: exp.Expr, selected: Sequence[exp.Expr]) -> exp.Expr:
-    """A translated expression, each window in it with an order that leaves no rows equal that differ in what is
-    ``selected``, all of it translated too.
-    """
+@dataclass(frozen=True)
+class Shown:
+    """The parts of a translated select list that tell rows apart: what is shown, then what windows read."""
 
-    def replaced(node: exp.Expr) -> exp.Expr:
-        return _tied(node, selected) if isinstance(node, exp.Window) else node
+    parts: Mapping[Structure, exp.Expr]
 
-    return tree.transform(replaced)
+    @staticmethod
+    def of(selected: Sequence[exp.Expr]) -> Shown:
+        shown = [part for item in selected for part in _beside_windows(item)]
+        read = [part for item in selected for window in item.find_all(exp.Window) for part in read_by(window)]
+        return Shown(_telling([*shown, *read]))
+
+    def told_apart(self, tree: exp.Expr) -> exp.Expr:
+        """A translated expression, each window in it with an order that leaves no rows equal that differ in a part."""
+        return tree.transform(lambda node: self._tied(node) if isinstance(node, exp.Window) else node)
+
+    def ties(self, order: Sequence[exp.Expr]) -> list[exp.Expr]:
+        """The terms of ORDER BY that are added to ``order``."""
+        return _ties(self.parts, order)
+
+    def _tied(self, window: exp.Window) -> exp.Window:
+        made = window.copy()
+        call = called_in(made)
+        name, frame = name_of(call), frame_kind(made)
+        numbered = name in _NUMBERED or (frame == "ROWS" and name not in _RANKED)
+        if not numbered and (name not in ("first", "last") or isinstance(call.this, exp.Order)):
+            return made
+        order = made.args.get("order")
+        written = [] if order is None else list(order.expressions)
+        terms = [*written, *_ties({**self.parts, **_telling(read_by(window))}, written)]
+        if numbered:
+            made.set("order", exp.Order(expressions=terms) if terms else None)
+        elif terms:
+            call.set("this", exp.Order(this=call.this, expressions=[term.copy() for term in terms]))
+        return made
 
 
-def ties_of(selected: Sequence[exp.Expr], order: Sequence[exp.Expr] = ()) -> list[exp.Expr]:
-    """The terms of ORDER BY that what is selected adds to ``order``: what is shown, then what windows read."""
-    parts = [part for item in selected for part in _beside_windows(item)]
-    parts += [part for item in selected for window in item.find_all(exp.Window) for part in read_by(window)]
+def _telling(parts: Iterable[exp.Expr]) -> dict[Structure, exp.Expr]:
+    """Those of ``parts`` that are not the same for all rows; the first of each structure."""
+    found: dict[Structure, exp.Expr] = {}
+    for part in parts:
+        if columns_read(part) or part.find(exp.AggFunc):
+            found.setdefault(structure(part), part)
+    return found
+
+
+def _ties(parts: Mapping[Structure, exp.Expr], order: Sequence[exp.Expr]) -> list[exp.Expr]:
     known = {structure(term.this) for term in order}
     found: list[exp.Expr] = []
-    for part in parts:
-        if structure(part) not in known and (columns_read(part) or part.find(exp.AggFunc)):
-            known.add(structure(part))
-            term = exp.Ordered(this=part.copy(), nulls_first=False)
-            term.meta[_TIE] = True
-            found.append(term)
+    for part in (part for key, part in parts.items() if key not in known):
+        term = exp.Ordered(this=part.copy(), nulls_first=False)
+        term.meta[_TIE] = True
+        found.append(term)
     return found
 
 
@@ -63,19 +94,3 @@ def _beside_windows(tree: exp.Expr) -> Iterator[exp.Expr]:
         return
     for part in tree.iter_expressions():
         yield from _beside_windows(part)
-
-
-def _tied(window: exp.Window, selected: Sequence[exp.Expr]) -> exp.Window:
-    made = window.copy()
-    call = called_in(made)
-    name, frame = name_of(call), frame_kind(made)
-    order = made.args.get("order")
-    written = [] if order is None else list(order.expressions)
-    ties = ties_of([*selected, window], written)
-    if name in _NUMBERED or (frame == "ROWS" and name not in _RANKED):
-        terms = [*written, *ties]
-        made.set("order", exp.Order(expressions=terms) if terms else None)
-    elif name in ("first", "last") and not isinstance(call.this, exp.Order):
-        terms = [term.copy() for term in (*written, *ties)]
-        call.set("this", exp.Order(this=call.this, expressions=terms) if terms else call.this)
-    return made
