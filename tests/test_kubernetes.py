@@ -129,7 +129,7 @@ def test_there_is_one_runner_and_no_password() -> None:
 def test_the_image_has_the_word_by_which_spark_starts_executors(tmp_path: Path) -> None:
     """With Java in its place by a program that says how it was called."""
     assert "COPY docker/executor /usr/local/bin/executor" in DOCKERFILE
-    for name, text in {"java": 'printf "%s\\n" "$@"', "python": f'exec {sys.executable} "$@"'}.items():
+    for name, text in {"java": 'printf "%s\\n" "$@"', "python": f'exec "{sys.executable}" "$@"'}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     called = started(f"{tmp_path}:{os.environ['PATH']}")

@@ -75,7 +75,7 @@ class Place:
     def sh(self, text: str) -> Shown:
         shim = self.folder / "bin" / "dovetail"
         shim.parent.mkdir(exist_ok=True)
-        shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m dovetail.services.cli.main "$@"\n')
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dovetail.services.cli.main "$@"\n')
         shim.chmod(0o755)
         serve = next(line.endpoint for line in self.stack.status() if line.name == "serve")
         run = subprocess.run(

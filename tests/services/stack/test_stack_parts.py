@@ -73,6 +73,12 @@ def test_free_ports_are_taken_as_preferred_and_all_differ() -> None:
     assert taken not in ports
     assert len(set(ports)) == 3
     assert choose_ports(taken) == (taken,)
+    assert len(set(choose_ports(taken, taken))) == 2
+
+
+def test_free_ports_are_none_that_a_connection_may_get() -> None:
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert max(choose_ports(*[0] * 50)) < first
 
 
 def test_the_state_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_join_is_exact_though_an_executor_and_a_worker_are_killed(
 
 def test_an_executor_without_the_libraries_is_told_of(start: Callable[..., Running], tmp_path: Path) -> None:
     bare = tmp_path / "bare-python"
-    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     bare.chmod(0o755)
 
     runner = start(f"spark.pyspark.python={bare}")
