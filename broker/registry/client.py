@@ -23,6 +23,7 @@ from dovetail.broker.registry.protobuf_text import compiled
 from dovetail.broker.registry.registered import SchemaType
 from dovetail.changelog.encodings.interface import SchemaDefinition
 from dovetail.changelog.errors import ServiceUnavailable, SourceRefused
+from dovetail.changelog.work.interruption import expect_wanted
 
 _NOT_FOUND = 404
 _MEDIA = "application/vnd.schemaregistry.v1+json"
@@ -147,6 +148,8 @@ class SchemaRegistryReader:
 
     def _asked(self, method: str, path: str, body: Any = None) -> Mapping[str, Any] | None:
         """The members of the answer; None where there is no such thing."""
+        # Records of strangers may name as many schemas as there are records.
+        expect_wanted()
         try:
             with self._connected().stream(method, self.address.url.rstrip("/") + path, json=body) as answer:
                 text = self._read(answer)

@@ -18,7 +18,8 @@ class Account:
     """What was answered, and what should not have been.
 
     answers   how many of each status
-    wrong     what must not be: no answer, one of 500, and one that has what is none of the asker's business
+    wrong     what must not be: no answer, one of 500, one of 429 since statements that are over keep their places, and
+              one that has what is none of the asker's business
     opened    files and addresses that are not the server's own
     health_s  how long each question for its health took
     ended     how the server ended before it was told to; None where it did not
@@ -37,5 +38,5 @@ class Account:
             self.wrong.append(f"{asked[:_SHOWN]}\n  no answer: {fault!r}")
             return
         self.answers[status] += 1
-        if status == HTTPStatus.INTERNAL_SERVER_ERROR or loot.MARK in text:
+        if status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.TOO_MANY_REQUESTS) or loot.MARK in text:
             self.wrong.append(f"{asked[:_SHOWN]}\n  {status}: {text[:_SHOWN]}")

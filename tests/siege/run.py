@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 import orjson
@@ -30,6 +31,8 @@ _TABLES = (
 )
 _STATEMENT_S = 2.0
 _ANSWER_S = 60.0
+_PLACE_S = 5.0
+"""How long the place of a statement may be taken after its end: a second, on a machine with nothing else to do."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,16 @@ class Besieger:
 
     def send(self, verb: str, path: str, body: bytes, headers: Mapping[str, str]) -> None:
         told = f"{verb} {path} {dict(headers)} {body!r}"
-        self.account.take(told, lambda: asked(self.address, verb, path, body, {**self.token, **headers}, _ANSWER_S))
+        self.account.take(told, lambda: self._asked(verb, path, body, headers))
+
+    def _asked(self, verb: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
+        """The answer; of a request that has no place, once a place is free: one is asked for after the other."""
+        until_s = time.monotonic() + _PLACE_S
+        while True:
+            status, text = asked(self.address, verb, path, body, {**self.token, **headers}, _ANSWER_S)
+            if status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > until_s:
+                return status, text
+            time.sleep(0.05)
 
     @contextmanager
     def asking_for_health(self) -> Iterator[None]:
