@@ -378,7 +378,7 @@ def stream_of(catalog: Relations, name: str) -> Stream:
 
 def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
     """How the output of a materialized view is read by others."""
-    consulted = catalog if isinstance(catalog, Consulted) else Consulted(catalog)
+    consulted = Consulted.of(catalog)
 
     def stream(view: CreateView) -> Stream:
         found = _written(view, consulted)
