@@ -12,12 +12,12 @@ from dovetail.sql.compile.dataflow import dataflow
 from dovetail.sql.compile.lookup_flow import lookup_flow
 from dovetail.sql.engines import Engine
 from dovetail.sql.plan.explain import explain
-from dovetail.sql.plan.fingerprint.plan_fingerprint import fingerprint
+from dovetail.sql.plan.fingerprint import fingerprint
 from dovetail.sql.plan.nodes import (
     Output,
     Scan,
 )
-from dovetail.sql.plan.properties import runs_on, walk
+from dovetail.sql.plan.properties import walk
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Fragment:
 
     @staticmethod
     def of(made: Output) -> Fragment:
-        return Fragment(made.name, runs_on(made.input) or Engine.SPARK, made)
+        return Fragment(made.name, made.input.engine or Engine.SPARK, made)
 
     @cached_property
     def dataflow(self) -> Dataflow:

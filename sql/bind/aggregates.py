@@ -33,7 +33,7 @@ from dovetail.sql.functions.forms import is_grouping
 from dovetail.sql.functions.growth import MOST_ALIASES, outgrown
 from dovetail.sql.functions.typed import bracketed
 from dovetail.sql.plan.column_names import unused
-from dovetail.sql.plan.nodes import Aggregate, ArrayJoin, Map, Node, column_of
+from dovetail.sql.plan.nodes import Aggregate, ArrayJoin, Map, Node
 from dovetail.sql.syntax.rules import Rules
 
 KEY, ARGUMENT = "__g", "__a"
@@ -176,7 +176,7 @@ class Groups:
         self.sets = tuple(frozenset(keys[position].structure for position in one) for one in sets)
         numbers = exp.Array(expressions=[exp.Literal.number(number) for number in range(len(sets))])
         self.input = ArrayJoin(self.input, ((SET, Expr(numbers, pa.list_(pa.int64()))),))
-        self.add_key(column_of(self.input, SET))
+        self.add_key(self.input.column(SET))
         for key in keys:
             if key.structure not in self.keys:
                 self.keys[key.structure] = self._column(self._within_its_sets(key), KEY)
@@ -276,7 +276,7 @@ class Groups:
         if not columns:
             # A row has at least one column, so that it can be told from others.
             first = self.input.schema.names[0]
-            columns = {first: column_of(self.input, first)}
+            columns = {first: self.input.column(first)}
         return Aggregate(
             Map(self.input, tuple(columns.items())),
             by,

@@ -59,7 +59,7 @@ from dovetail.sql.expressions.evaluate import quoted
 from dovetail.sql.functions.dialects import TIMEPLUS
 from dovetail.sql.functions.translate import Dialect
 from dovetail.sql.plan.column_names import unused
-from dovetail.sql.plan.nodes import LookupTable, Map, Static, column_of
+from dovetail.sql.plan.nodes import LookupTable, Map, Static
 from dovetail.sql.query_settings import QuerySettings
 from dovetail.sql.relations import HasRows, Relations, Stream, with_rows
 from dovetail.sql.syntax.calls import WINDOWS, dotted_name, function_name
@@ -129,7 +129,7 @@ class Binder:
             except UnknownName as fault:
                 refuse_row_around(query, outer, fault)
                 raise
-            columns = [(column.name, column_of(item.node, column.internal)) for column in item.scope.columns]
+            columns = [(column.name, item.node.column(column.internal)) for column in item.scope.columns]
             return Bound(item.node, tuple(columns), marked=False)
         assert isinstance(query, exp.Select)
         item = self._right(table, seeks=False)

@@ -24,7 +24,7 @@ from dovetail.sql.bind.scope import place_of
 from dovetail.sql.bind.select_clauses import Bound
 from dovetail.sql.expressions.evaluate import common_type
 from dovetail.sql.expressions.expression import Expr
-from dovetail.sql.plan.nodes import Map, Node, SetOperation, Static, UnionAll, column_of
+from dovetail.sql.plan.nodes import Map, Node, SetOperation, Static, UnionAll
 from dovetail.sql.syntax.rules import Rules
 
 
@@ -81,7 +81,7 @@ def _kind(combined: exp.SetOperation) -> SetKind:
 
 
 def _columns_of(node: Node, names: Sequence[str]) -> tuple[tuple[str, Expr], ...]:
-    return tuple(zip(names, (column_of(node, internal) for internal in node.schema.names), strict=True))
+    return tuple(zip(names, (node.column(internal) for internal in node.schema.names), strict=True))
 
 
 def _columns(count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, assert_never
+from typing import Literal
 
 import pyarrow as pa
 from sqlglot import exp
@@ -14,46 +14,19 @@ from dovetail.changelog.changes import DELTA
 from dovetail.changelog.errors import InternalError
 from dovetail.changelog.schema import TIME
 from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
-from dovetail.joins.dataflow.ports import Pad, Transform
+from dovetail.joins.dataflow.ports import Transform
 from dovetail.joins.dataflow.specification import OperatorSpec
 from dovetail.sql.compile.delta_stages import DeltaStage, delta_stages
 from dovetail.sql.compile.operators import operator_of
+from dovetail.sql.compile.transforms import transform_of
 from dovetail.sql.expressions.evaluate import RowMap, quoted
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjunction
 from dovetail.sql.plan.hybrid_state import HybridState
-from dovetail.sql.plan.nodes import (
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
-    Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
-    Map,
-    MultiwayJoin,
-    Node,
-    Output,
-    Over,
-    Scan,
-    Sessions,
-    SetOperation,
-    Static,
-    StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
-)
-from dovetail.sql.plan.properties import inputs_of
+from dovetail.sql.plan.nodes import Chained, DeltaJoin, Join, Node, Operator, Output, Scan, StaticJoin, UnionAll
+from dovetail.sql.plan.nodes.upserts import UPSERTS
 from dovetail.sql.plan.state.common_subplans import as_subplan
-from dovetail.sql.plan.state.kept_with import kept_with
-from dovetail.sql.plan.state.node_memory import memory_of
-from dovetail.sql.plan.unique_keys import cut_by, found_by
-from dovetail.sql.plan.upserts import UPSERTS
-from dovetail.sql.transforms.array_join_step import ArrayJoinStep
-from dovetail.sql.transforms.static_join_step import StaticJoinStep
 from dovetail.sql.transforms.version_step import VersionStep
-from dovetail.sql.transforms.window_step import WindowStep
 
 
 def dataflow(plan: Output) -> Dataflow:
@@ -93,9 +66,7 @@ _INSERTED = Expr.condition(
 class _Stream:
     """Rows on their way: where they come from, and the transforms collected since."""
 
-    source: (
-        Scan | Keyed | Join | MultiwayJoin | DeltaJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
-    )
+    source: Node
     inputs: tuple[int, ...]
     level: int
     schema: pa.Schema
@@ -140,62 +111,22 @@ class _Compiler:
         return found
 
     def _made(self, node: Node) -> _Stream:
-        match node:
-            case Scan():
-                return _scanned(node)
-            case Keyed():
-                edge = self._emit(self._stream(node.input), node.primary_key, 1)
-                return _Stream(node, (edge,), 1, node.schema)
-            case Map():
-                return self._stream(node.input).then(row_map(node), node.schema)
-            case Window():
-                return self._stream(node.input).then(windows_step(node), node.schema)
-            case ArrayJoin():
-                return self._stream(node.input).then(array_join_step(node), node.schema)
-            case StaticJoin():
-                return self._static(node)
-            case Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions() | Over() | TopN():
-                return self._operated(node)
-            case UnionAll() | SetOperation():
-                return self._operated(node)
-            case Static() | LookupJoin() | LookupTable():
-                raise InternalError(f"no stage for {type(node).__name__}")
-            case _:
-                assert_never(node)
+        if isinstance(node, Scan):
+            return _scanned(node)
+        if isinstance(node, Chained):
+            self.snapshots += node.static.relations if isinstance(node, StaticJoin) else ()
+            return self._stream(node.input).then(transform_of(node), node.schema)
+        if isinstance(node, DeltaJoin):
+            return self._delta_join(node)
+        if isinstance(node, Operator):
+            return self._operator(node)
+        raise InternalError(f"no stage for {type(node).__name__}")
 
-    def _static(self, node: StaticJoin) -> _Stream:
-        self.snapshots += node.static.relations
-        return self._stream(node.input).then(static_step(node), node.schema)
-
-    def _operated(
-        self, node: Join | MultiwayJoin | DeltaJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
-    ) -> _Stream:
-        match node:
-            case Join():
-                return self._join(node)
-            case Aggregate() | Sessions() | Over() | TopN():
-                return self._parted(node)
-            case DeltaJoin():
-                return self._delta_join(node)
-            case MultiwayJoin():
-                own = [place for place, part in enumerate(node.inputs) if not kept_with(part)]
-                return self._several(node, [(node.inputs[place], node.keys[place]) for place in own])
-            case UnionAll():
-                return self._several(node, [(part, found_by(part)) for part in node.parts])
-            case SetOperation():
-                return self._several(node, [(part, node.by) for part in node.inputs])
-            case _:
-                assert_never(node)
-
-    def _join(self, join: Join) -> _Stream:
-        left = self._stream(join.left)
-        if kept_with(join.right):
-            return _Stream(join, (self._emit(left, cut_by(join), 1 + left.level),), 1 + left.level, join.schema)
-        right = self._stream(join.right)
-        level = 1 + max(left.level, right.level)
-        right_keys = tuple(right for _, right in join.keys)
-        edges = (self._emit(left, cut_by(join), level), self._emit(right, right_keys, level, join.how.everywhere))
-        return _Stream(join, edges, level, join.schema)
+    def _operator(self, node: Operator) -> _Stream:
+        inputs = [(self._stream(one.node), one) for one in node.exchanges]
+        level = 1 + max(rows.level for rows, _ in inputs)
+        edges = tuple(self._emit(rows, one.keys, level, one.broadcast) for rows, one in inputs)
+        return _Stream(node, edges, level, node.schema)
 
     def _delta_join(self, join: DeltaJoin) -> _Stream:
         """A step is a stage; what it makes goes on by an edge for each path."""
@@ -217,20 +148,6 @@ class _Compiler:
         sources = ((paths if part.on_path else inputs)[part.number] for part in stage.parts)
         return tuple(self._emit(rows, part.keys, level) for rows, part in zip(sources, stage.parts, strict=True))
 
-    def _parted(self, node: Aggregate | Sessions | Over | TopN) -> _Stream:
-        rows = self._stream(node.input)
-        edge = self._emit(rows, node.by, rows.level + 1)
-        return _Stream(node, (edge,), rows.level + 1, node.schema)
-
-    def _several(
-        self, node: MultiwayJoin | UnionAll | SetOperation, parts: Sequence[tuple[Node, tuple[str, ...]]]
-    ) -> _Stream:
-        """An operator of any number of inputs, each with the columns that cut its rows into buckets."""
-        streams = [(self._stream(part), cut) for part, cut in parts]
-        level = 1 + max(rows.level for rows, _ in streams)
-        edges = tuple(self._emit(rows, cut, level) for rows, cut in streams)
-        return _Stream(node, edges, level, node.schema)
-
     def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int, broadcast: bool = False) -> int:
         """The edge that the rows of ``stream`` leave by; their scan or stage is there with it."""
         edge = Edge(id=len(self.edges), level=level, keys=keys, broadcast=broadcast)
@@ -243,8 +160,7 @@ class _Compiler:
         begun = (place for place, made in enumerate(self.stages) if made.inputs == stream.inputs)
         place = next(begun, None)
         if place is None:
-            operator = delta_stages(source)[-1].operator if isinstance(source, DeltaJoin) else operator_of(source)
-            place = self._begin(stream, operator)
+            place = self._begin(stream, operator_of(source))
         made = self.stages[place]
         self.stages[place] = replace(made, outlets=(*made.outlets, Outlet(edge.id, stream.transforms)))
         return edge.id
@@ -252,34 +168,17 @@ class _Compiler:
     def _begin(self, stream: _Stream, operator: OperatorSpec) -> int:
         """The number of the stage that makes the rows of ``stream``; nobody reads them yet."""
         source = stream.source
-        memory = None if self.hybrid is None else memory_of(source, self.hybrid)
+        memory = None if self.hybrid is None else source.memory(self.hybrid)
         self.stages.append(OperatorNode(stream.level, operator, stream.inputs, (), _clock(source), memory))
         self.operated.append(source)
         return len(self.stages) - 1
 
 
-def _clock(
-    source: Scan
-    | Keyed
-    | Join
-    | MultiwayJoin
-    | DeltaJoin
-    | Aggregate
-    | Sessions
-    | UnionAll
-    | SetOperation
-    | Over
-    | TopN,
-) -> tuple[int, ...]:
+def _clock(source: Node) -> tuple[int, ...]:
     """By input, how much less than its watermark a time may be that leaves; empty where no watermark goes on."""
     if isinstance(source, Join):
-        return source.how.clock_shifts(inputs_of(source)) or ()
+        return source.how.clock_shifts(source.sides) or ()
     return source.shifts if isinstance(source, UnionAll) else ()
-
-
-def row_map(node: Map) -> RowMap:
-    select = tuple((name, expr.text) for name, expr in node.columns)
-    return RowMap(select, node.schema, None if node.where is None else node.where.text)
 
 
 def selection(plan: Output) -> RowMap:
@@ -303,32 +202,6 @@ def sink_of(plan: Output, edge: int) -> Sink:
         value_format=plan.value_format,
         key_format=plan.key_format,
     )
-
-
-def static_step(node: StaticJoin) -> StaticJoinStep:
-    static = node.static
-    names = ", ".join(quoted(name) for name in static.schema.names)
-    return StaticJoinStep(
-        relations=static.relations,
-        sql=f"SELECT {names or '1 AS one'} FROM ({static.sql})",
-        schema=static.schema,
-        left_keys=tuple(left for left, _ in node.keys),
-        right_keys=tuple(right for _, right in node.keys),
-        null_safe=node.null_safe,
-        kind=node.kind,
-        condition=None if node.residual is None else node.residual.text,
-        defaults=node.pad == Pad.DEFAULT,
-        mark=node.mark,
-    )
-
-
-def windows_step(node: Window) -> WindowStep:
-    return WindowStep(node.time, node.size_ms, node.slide_ms, node.start, node.end)
-
-
-def array_join_step(node: ArrayJoin) -> ArrayJoinStep:
-    arrays = tuple((name, array.text) for name, array in node.arrays)
-    return ArrayJoinStep(arrays, tuple(array.type.value_type for _, array in node.arrays), node.left, node.kept)
 
 
 def _scanned(scan: Scan) -> _Stream:

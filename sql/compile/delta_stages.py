@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from dovetail.joins.dataflow.ports import Ingest, Port
+from dovetail.joins.dataflow.specification import OperatorSpec
 from dovetail.joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, EqualColumns, KeptPart
 from dovetail.joins.operators.delta_joins.on_path import OnPath
 from dovetail.joins.operators.multiway import ResidualCondition
-from dovetail.sql.compile.operators import port_of
+from dovetail.sql.compile.operators import operator_of
+from dovetail.sql.compile.ports import port_of
 from dovetail.sql.expressions.evaluate import Condition
 from dovetail.sql.plan.nodes import DeltaJoin
-from dovetail.sql.plan.state.delta_steps import DeltaStep, InputCopy, PathStep, delta_steps
+from dovetail.sql.plan.nodes.delta_steps import DeltaStep, InputCopy, PathStep
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,13 @@ class DeltaStage:
     leaving: tuple[OnPath, ...] = ()
 
 
+@operator_of.register
+def _last_step(join: DeltaJoin) -> OperatorSpec:
+    return delta_stages(join)[-1].operator
+
+
 def delta_stages(join: DeltaJoin) -> list[DeltaStage]:
-    steps = delta_steps(join)
+    steps = join.steps
     return [_stage(join, steps[number], number + 1, last=number + 1 == len(steps)) for number in range(len(steps))]
 
 

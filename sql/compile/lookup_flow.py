@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,42 +13,11 @@ from dovetail.changelog.schema import TIME
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
 from dovetail.joins.dataflow.ports import Ingest, Pad, Transform
-from dovetail.sql.compile.dataflow import (
-    array_join_step,
-    row_map,
-    scan_stage,
-    scan_transform,
-    selection,
-    sink_of,
-    static_step,
-    windows_step,
-)
-from dovetail.sql.compile.operators import port_of
+from dovetail.sql.compile.dataflow import scan_stage, scan_transform, selection, sink_of
+from dovetail.sql.compile.ports import port_of
+from dovetail.sql.compile.transforms import transform_of
 from dovetail.sql.expressions.evaluate import Condition
-from dovetail.sql.plan.nodes import (
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
-    Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
-    Map,
-    MultiwayJoin,
-    Node,
-    Output,
-    Over,
-    Scan,
-    Sessions,
-    SetOperation,
-    Static,
-    StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
-)
-from dovetail.sql.plan.properties import changes
-from dovetail.sql.plan.upserts import fused_key
+from dovetail.sql.plan.nodes import Chained, LookupJoin, LookupTable, Node, Output, Scan, StaticJoin
 from dovetail.sql.transforms.static_join_step import default_of
 
 _SCANNED, _SUNK = 0, 1
@@ -87,34 +56,20 @@ class _Compiler:
         )
 
     def _rows(self, node: Node) -> None:
-        match node:
-            case Scan():
-                self.scan = scan_stage(node, (), _SCANNED)
-                self.transforms.append(scan_transform(node))
-            case Map():
-                self._rows(node.input)
-                self.transforms.append(row_map(node))
-            case Window():
-                self._rows(node.input)
-                self.transforms.append(windows_step(node))
-            case ArrayJoin():
-                self._rows(node.input)
-                self.transforms.append(array_join_step(node))
-            case StaticJoin():
-                self._rows(node.input)
-                self.snapshots += node.static.relations
-                self.transforms.append(static_step(node))
-            case LookupJoin():
-                self._rows(node.input)
-                self.input = self.input or node.input
-                self._close()
-                self.stages.append(LookupStage(_join(node)))
-            case Static() | Keyed() | Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions() | LookupTable():
-                raise InternalError(f"no stage for {type(node).__name__} in a lookup")
-            case UnionAll() | SetOperation() | Over() | TopN():
-                raise InternalError(f"no stage for {type(node).__name__} in a lookup")
-            case _:
-                assert_never(node)
+        if isinstance(node, Scan):
+            self.scan = scan_stage(node, (), _SCANNED)
+            self.transforms.append(scan_transform(node))
+        elif isinstance(node, LookupJoin):
+            self._rows(node.input)
+            self.input = self.input or node.input
+            self._close()
+            self.stages.append(LookupStage(_join(node)))
+        elif isinstance(node, Chained):
+            self._rows(node.input)
+            self.snapshots += node.static.relations if isinstance(node, StaticJoin) else ()
+            self.transforms.append(transform_of(node))
+        else:
+            raise InternalError(f"no stage for {type(node).__name__} in a lookup")
 
     def _close(self) -> None:
         """What was collected belongs to the last stage, or to the scan."""
@@ -127,10 +82,10 @@ class _Compiler:
 
 def _read_as(node: Node) -> tuple[Ingest, tuple[str, ...]]:
     """What the rows are that reach the first lookup, and the columns by which a retraction finds its row."""
-    if not changes(node):
+    if not node.updates:
         return Ingest.APPEND, ()
     port = port_of(node, ())
-    return port.ingest, fused_key(node) or port.identity or tuple(node.schema.names)
+    return port.ingest, port.primary_key or port.identity or tuple(node.schema.names)
 
 
 def _join(node: LookupJoin) -> LookupJoinSpec:

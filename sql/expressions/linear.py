@@ -60,6 +60,17 @@ def inequality(term: Expr, schema: pa.Schema) -> Inequality | None:
     return None if left is None or right is None else Inequality(left.plus(right, -1), operator)
 
 
+def offset_column(expr: Expr, schema: pa.Schema) -> tuple[str, Fraction] | None:
+    """The one column that an expression is, and what it adds to it."""
+    if expr.plain is not None:
+        return expr.plain, Fraction(0)
+    found = summed(expr.tree, schema)
+    if found is None or len(found.terms) != 1:
+        return None
+    ((term, coefficient),) = found.terms.items()
+    return None if term.plain is None or coefficient != 1 else (term.plain, found.constant)
+
+
 def summed(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     """The expression over columns of ``schema`` as a sum; None if it is none."""
     match node:

@@ -10,39 +10,15 @@ by their groups, as late as a window, or the gap of sessions, is long, or as ``w
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.schema import Kind
 from dovetail.joins.aggregates.aggregation import Closing
 from dovetail.joins.dataflow.ports import Watermark
-from dovetail.sql.plan.clocks.union_clocks import why_union_is_timeless
-from dovetail.sql.plan.conditions.window_keys import window_of
-from dovetail.sql.plan.event_times import EventTimeOrigin, clocked, with_watermark
-from dovetail.sql.plan.nodes import (
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
-    Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
-    Map,
-    MultiwayJoin,
-    Node,
-    Over,
-    Scan,
-    Sessions,
-    SetOperation,
-    Static,
-    StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
-    column_of,
-    rebuilt,
-)
-from dovetail.sql.plan.properties import changes, source_of, watermark_at
+from dovetail.sql.plan.event_times import clocked, with_watermark
+from dovetail.sql.plan.nodes import Aggregate, ArrayJoin, EventTimeOrigin, Map, Node, Sessions, StaticJoin, rebuilt
+from dovetail.sql.plan.properties import source_of
+from dovetail.sql.plan.union_clocks import why_union_is_timeless
 from dovetail.sql.query_settings import QuerySettings
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.watermarks import as_set
@@ -57,12 +33,12 @@ def closing(node: Aggregate, settings: QuerySettings, once: bool) -> Aggregate:
     """``node`` with what closes its groups, if anything does. ``once``: its rows are to leave when it does."""
     if (sessions := sessions_of(node.input)) is not None:
         return _with_sessions(node, sessions, settings, once)
-    if changes(node.input):
+    if node.input.updates:
         return node
     node = replace(node, input=_timed(node.input))
-    windows = {key: window_of(node.input, key) for key in node.by}
+    windows = {key: node.input.window_column(key) for key in node.by}
     for key, window in windows.items():
-        length = None if window is None else window[0].size_ms
+        length = None if window is None else window.size_ms
         beside = window is None and any(windows.values())
         found = _closed_by(node.input, key, settings, once, length, beside_window=beside)
         if found is not None:
@@ -73,33 +49,15 @@ def closing(node: Aggregate, settings: QuerySettings, once: bool) -> Aggregate:
 
 def sessions_of(node: Node) -> Sessions | None:
     """The sessions that the rows are in that reach ``node`` without an operator between."""
-    match node:
-        case Sessions():
-            return node
-        case Map() | ArrayJoin() | StaticJoin():
-            return sessions_of(node.input)
-        case (
-            Join()
-            | MultiwayJoin()
-            | DeltaJoin()
-            | Aggregate()
-            | UnionAll()
-            | SetOperation()
-            | Over()
-            | TopN()
-            | LookupJoin()
-        ):
-            return None
-        case Scan() | Static() | Keyed() | Window() | LookupTable():
-            return None
-        case _:
-            assert_never(node)
+    while isinstance(node, Map | ArrayJoin | StaticJoin):
+        node = node.input
+    return node if isinstance(node, Sessions) else None
 
 
 def _with_sessions(node: Aggregate, sessions: Sessions, settings: QuerySettings, once: bool) -> Aggregate:
     """The groups by sessions: both go when the watermark has reached the end of the session."""
     key = next((key for key in node.by if _is_end(node.input, key, sessions)), None)
-    if key is None or changes(sessions.input):
+    if key is None or sessions.input.updates:
         return node
     found = _closed_by(sessions.input, sessions.time, settings, once, sessions.gap_ms)
     if found is None:
@@ -111,30 +69,10 @@ def _with_sessions(node: Aggregate, sessions: Sessions, settings: QuerySettings,
 
 def _is_end(node: Node, name: str, sessions: Sessions) -> bool:
     """Whether a column is the end of the session, and nothing else."""
-    match node:
-        case Sessions():
-            return name == sessions.end
-        case Map():
-            computed = dict(node.columns)[name].plain
-            return computed is not None and _is_end(node.input, computed, sessions)
-        case ArrayJoin() | StaticJoin():
-            return name in node.input.schema.names and _is_end(node.input, name, sessions)
-        case (
-            Join()
-            | MultiwayJoin()
-            | DeltaJoin()
-            | Aggregate()
-            | UnionAll()
-            | SetOperation()
-            | Over()
-            | TopN()
-            | LookupJoin()
-        ):
-            return False
-        case Scan() | Static() | Keyed() | Window() | LookupTable():
-            return False
-        case _:
-            assert_never(node)
+    column: str | None = name
+    while isinstance(node, Map | ArrayJoin | StaticJoin) and column is not None:
+        column, node = node.name_below(column), node.input
+    return node == sessions and column == sessions.end
 
 
 def _replaced(node: Node, sessions: Sessions) -> Node:
@@ -148,7 +86,7 @@ def refuse_open(node: Aggregate, place: str) -> None:
     if (sessions := sessions_of(node.input)) is not None:
         raise _open_sessions(node, sessions, place)
     reason = why_union_is_timeless(node.input) or "no key follows a watermark"
-    if changes(node.input):
+    if node.input.updates:
         reason = "rows can be taken back"
     by = ", ".join(node.by) or "no key"
     raise Unsupported(f"the groups by {by} never close: {reason}", where=place, fix=_FIX)
@@ -164,12 +102,12 @@ def _closed_by(
             return None  # a number that is a key beside a window is no clock, where the delay is a length of time
         return _given(origin, settings, length)
 
-    return clocked(node, column_of(node, key), given)
+    return clocked(node, node.column(key), given)
 
 
 def _open_sessions(node: Aggregate, sessions: Sessions, place: str) -> Unsupported:
     time = sessions.time.rpartition(".")[2]
-    if changes(sessions.input):
+    if sessions.input.updates:
         reason, fix = "rows can be taken back", "let the rows be updated: leave EMIT out"
     elif not any(_is_end(node.input, key, sessions) for key in node.by):
         reason, fix = "no key is the end of the session", "GROUP BY window_start, window_end"
@@ -193,6 +131,6 @@ def _given(origin: EventTimeOrigin, settings: QuerySettings, length: int | None)
 def _timed(node: Node) -> Node:
     """``node`` with the watermark of its scan carried up to it: late rows are in no group."""
     scan = source_of(node)
-    if scan is None or scan.watermark is None or watermark_at(node) is not None:
+    if scan is None or scan.watermark is None or node.output_watermark is not None:
         return node
     return with_watermark(node, scan.watermark)

@@ -19,6 +19,15 @@ class HybridState:
     groups: bool
 
     @property
+    def of_joins(self) -> StateMemory | None:
+        """None: all of it is in memory."""
+        return self.memory if self.joins else None
+
+    @property
+    def of_groups(self) -> StateMemory | None:
+        return self.memory if self.groups else None
+
+    @property
     def readable(self) -> str:
         """``hybrid joins and groups, of 1000 bytes and 10 keys in memory``"""
         whose = " and ".join([*(["joins"] if self.joins else []), *(["groups"] if self.groups else [])])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,9 +15,8 @@ from dovetail.changelog.schema import ARRIVAL, JSON, TIME, RecordFormat
 from dovetail.sql.engines import Engine
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.column_names import DELTA_COLUMN, output_names
-from dovetail.sql.plan.nodes import HIDDEN, Map, Node, Output, column_of
-from dovetail.sql.plan.properties import retracts, runs_on, walk
-from dovetail.sql.plan.unique_keys import Cut, bucket_key, equals, padded, unique_keys
+from dovetail.sql.plan.nodes import HIDDEN, Cut, Map, Node, Output
+from dovetail.sql.plan.properties import walk
 from dovetail.sql.query_settings import QuerySettings
 
 KEY = "__key"
@@ -39,8 +38,8 @@ class _Key:
 
 def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, settings: QuerySettings) -> Output:
     """The root of the plan over ``node``, of which the rules have run."""
-    updating = retracts(node)
-    looked_up = runs_on(node) == Engine.FAUST
+    updating = node.retracts
+    looked_up = node.engine == Engine.FAUST
     if updating and settings["output"] == "append":
         raise Unsupported(
             "the rows of this query can be taken back, so it has no append form",
@@ -78,7 +77,7 @@ def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, se
 
 def _refuse_padded(node: Node, key: _Key) -> None:
     """A record without its whole key is no upsert: whoever reads it would reject it."""
-    without = padded(node)
+    without = node.nullable
     for column, source in zip(key.columns, key.sources, strict=True):
         if source.plain in without:
             raise Unsupported(
@@ -113,14 +112,14 @@ def _key(node: Node, columns: Columns, updating: bool) -> _Key:
     all.
     """
     shown = {expr.plain: name for name, expr in reversed(columns) if expr.plain is not None}
-    standing = equals(node)
-    for candidate in unique_keys(node):
+    standing = node.equal_columns
+    for candidate in node.unique_keys:
         found = [_selected(column, shown, standing) for column in candidate]
         selected = tuple(dict.fromkeys(name for name in found if name is not None))
         if all(found):
             names = tuple(shown[name] for name in selected)
-            return _Key(names, names, tuple(column_of(node, name) for name in selected), unique=True)
-    sources = _complete(bucket_key(node))
+            return _Key(names, names, tuple(node.column(name) for name in selected), unique=True)
+    sources = _complete(node.bucket_key)
     if sources is not None:
         return _with_hidden(sources, columns, node)
     names = tuple(name for name, _ in columns) if updating else ()
@@ -133,7 +132,7 @@ def _complete(cut: Cut | None) -> tuple[Expr, ...] | None:
     return None if cut is None or len(known) < len(cut) else known
 
 
-def _selected(column: str, shown: Mapping[str, str], standing: Mapping[str, set[str]]) -> str | None:
+def _selected(column: str, shown: Mapping[str, str], standing: Mapping[str, Set[str]]) -> str | None:
     """The column that is selected as ``column``, or stands for it."""
     return next((name for name in (column, *sorted(standing.get(column, ()))) if name in shown), None)
 
@@ -173,10 +172,10 @@ def together(made: Output, key: tuple[str, ...]) -> bool:
 
 def _together(node: Node, sources: tuple[Expr, ...]) -> bool:
     """Whether rows of one key come out of one bucket: the key holds what they were cut by."""
-    cut = bucket_key(node)
+    cut = node.bucket_key
     if cut is None:
         return False
-    standing = equals(node)
+    standing = node.equal_columns
     in_key = {source.structure for source in sources}
     plain = {source.plain for source in sources}
     return all(

@@ -14,7 +14,6 @@ from dovetail.joins.partitions.ordering import Rank, SortKey
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjunction, split
 from dovetail.sql.plan.nodes import Map, Over, TopN
-from dovetail.sql.plan.unique_keys import unique_keys
 
 Bounds = tuple[int | None, int | None]
 """The least and the greatest number that a condition lets through, where it says one."""
@@ -44,7 +43,7 @@ def first_rows(node: Map) -> Map | None:
 
 def _needed(order: tuple[SortKey, ...], over: Over) -> tuple[SortKey, ...]:
     """``order`` up to the column by which no two rows of a partition are equal."""
-    known = [set(key) - set(over.by) for key in unique_keys(over.input)]
+    known = [set(key) - set(over.by) for key in over.input.unique_keys]
     names = [key.column for key in order]
     enough = [place for place in range(len(order) + 1) if any(key <= set(names[:place]) for key in known)]
     return order[: min(enough, default=len(order))]

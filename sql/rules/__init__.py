@@ -3,10 +3,11 @@
 unnest         subqueries of WHERE become SEMI and ANTI joins
 strategy       a join becomes bidirectional, enrichment, asof, .., as its sides are
 push_down      conditions move towards the scans, as far as the kinds of join above them allow
+top_n          a condition on a rank lets the first rows of a partition through
 join_order     chains of INNER and LEFT joins are joined in the order that keeps the fewest rows between them
 join_keys      equalities of a join condition become its keys, the rest its residual condition
 bands          inequalities of a time of each side make it a join of rows that are near in time
-               groups by a window, or a time, go when the watermark has passed it
+               and groups by a window, or a time, go when the watermark has passed it
 delta_joins    chains that were chosen for it keep their inputs and nothing between them
 keyed_inputs   an upsert stream whose primary key does not hold the join key gets a level of its own
 multiway       joins in a chain that share a key become one

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from math import ceil
-from typing import assert_never
 
 import pyarrow as pa
 
@@ -33,35 +32,12 @@ from dovetail.sql.expressions.nearness import Nearness, nearnesses, rest
 from dovetail.sql.expressions.predicates import conjunction, split
 from dovetail.sql.plan.closing import closing
 from dovetail.sql.plan.conditions.join_side import JoinSide
-from dovetail.sql.plan.conditions.window_keys import window_keys, window_of
-from dovetail.sql.plan.event_times import EventTimeOrigin, clocked
+from dovetail.sql.plan.conditions.window_keys import window_keys
+from dovetail.sql.plan.event_times import clocked
 from dovetail.sql.plan.joins import Bidirectional, Enrichment, Range
 from dovetail.sql.plan.joins.range import Band, RangeState
-from dovetail.sql.plan.nodes import (
-    HIDDEN,
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
-    Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
-    Map,
-    MultiwayJoin,
-    Node,
-    Over,
-    Scan,
-    Sessions,
-    SetOperation,
-    Static,
-    StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
-    column_of,
-    rebuilt,
-)
-from dovetail.sql.plan.properties import changes, inputs_of, rules_of, walk
+from dovetail.sql.plan.nodes import HIDDEN, Aggregate, EventTimeOrigin, Join, Node, rebuilt
+from dovetail.sql.plan.properties import rules_of, walk
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.time_text import length_text, per_unit
 from dovetail.sql.query_settings import QuerySettings
@@ -95,21 +71,13 @@ class _Rule:
     once: bool
 
     def of(self, node: Node) -> Node:
-        match node:
-            case Aggregate():
-                return closing(replace(node, input=self.of(node.input)), self.settings, self.once)
-            case Join():
-                # What answers a left row once may change afterwards.
-                right = replace(self, once=self.once and not node.how.answers_once)
-                return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
-            case Map() | Window() | ArrayJoin() | UnionAll() | Over() | TopN() | StaticJoin() | LookupJoin():
-                return rebuilt(node, self.of)
-            case (
-                Scan() | Static() | Keyed() | MultiwayJoin() | DeltaJoin() | Sessions() | SetOperation() | LookupTable()
-            ):
-                return rebuilt(node, self.of)
-            case _:
-                assert_never(node)
+        if isinstance(node, Aggregate):
+            return closing(replace(node, input=self.of(node.input)), self.settings, self.once)
+        if isinstance(node, Join):
+            # What answers a left row once may change afterwards.
+            right = replace(self, once=self.once and not node.how.answers_once)
+            return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
+        return rebuilt(node, self.of)
 
     def _join(self, join: Join) -> Join:
         found = self._near(join) if _symmetric(join) else None
@@ -128,13 +96,13 @@ class _Rule:
         other.
         """
         windows, others = window_keys(join)
-        if not windows or changes(join.left) or changes(join.right):
+        if not windows or join.left.updates or join.right.updates:
             return None
         left, right = windows[0]
-        window = window_of(join.left, left)
+        window = join.left.window_column(left)
         band = Band(left, right, 0, 0)
-        first, second = column_of(join.left, left), column_of(join.right, right)
-        timed = self._timed(join, band, first, second, None if window is None else window[0].size_ms)
+        first, second = join.left.column(left), join.right.column(right)
+        timed = self._timed(join, band, first, second, None if window is None else window.size_ms)
         if _rank(timed)[2] == 0:
             return None
         keys = others or windows[:1]
@@ -147,13 +115,13 @@ class _Rule:
 
         Streams get no watermark by it: as late as a range of 0 is wide would be never.
         """
-        if changes(join.left) or changes(join.right):
+        if join.left.updates or join.right.updates:
             return None
         for (left, right), same in zip(join.keys, join.null_safe or (False,) * len(join.keys), strict=True):
             # NULL is as near to NULL as to no time at all.
             if same or not pa.types.is_timestamp(join.left.schema.field(left).type):
                 continue
-            first, second = column_of(join.left, left), column_of(join.right, right)
+            first, second = join.left.column(left), join.right.column(right)
             timed = self._timed(join, Band(left, right, 0, 0), first, second, None)
             if _rank(timed) == _BOUNDED:
                 return timed
@@ -189,7 +157,7 @@ class _Rule:
 
         Rows that can be taken back are kept, and what they have met: so no watermark bounds their join.
         """
-        if changes(join.left) or changes(join.right):
+        if join.left.updates or join.right.updates:
             shifted = replace(band, left_shift=None, right_shift=None)
             return _RangeJoin.of(join, Range(shifted))
         first, left_shift = self._clocked(join.left, left, width)
@@ -223,7 +191,7 @@ class _Rule:
     def _refuse_delay(self, found: _RangeJoin) -> None:
         """A delay that does not fit the band that was found: its streams would have no watermark."""
         join, whole = found.join, bool(pa.types.is_integer(found.time_type))
-        appends = not changes(join.left) and not changes(join.right)
+        appends = not join.left.updates and not join.right.updates
         if rules_of(join) == Rules.TIMEPLUS and appends and not self._fits(whole):
             self.settings.distance("watermark_delay", whole)
 
@@ -271,7 +239,7 @@ class _RangeJoin:
 
     @property
     def state(self) -> RangeState:
-        return self.how.bound(inputs_of(self.join))
+        return self.how.bound(self.join.sides)
 
     @property
     def time_type(self) -> pa.DataType:
@@ -281,7 +249,7 @@ class _RangeJoin:
 
 def _symmetric(join: Join) -> bool:
     """SEMI and ANTI joins of append streams are one-shot only where no range of time says what is to come yet."""
-    appends = not changes(join.left) and not changes(join.right)
+    appends = not join.left.updates and not join.right.updates
     how = join.how
     if join.kind is JoinKind.MARK:
         return False
@@ -293,7 +261,7 @@ def padded_once(join: Join, how: Range, place: str) -> Range:
     """The method of the join whose padded rows leave when nothing can match them any more. Raises Unsupported where
     this never is.
     """
-    state = how.bound(inputs_of(join))
+    state = how.bound(join.sides)
     reasons = [state.left_open()] if join.kind != JoinKind.RIGHT else []
     reasons += [state.right_open()] if join.kind in (JoinKind.RIGHT, JoinKind.FULL) else []
     for reason in reasons:

@@ -11,36 +11,18 @@ operators goes with the lower one. Fragments below the last are called ``<name>.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
 from dovetail.changelog.schema import Column, Kind, StreamSchema
 from dovetail.sql.engines import Engine
 from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import (
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
-    Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
-    Map,
-    MultiwayJoin,
     Node,
     Output,
-    Over,
     Scan,
-    Sessions,
-    SetOperation,
-    Static,
-    StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
     rebuilt,
 )
 from dovetail.sql.plan.output import output
-from dovetail.sql.plan.properties import rules_of, runs_on
+from dovetail.sql.plan.properties import rules_of
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.query_settings import QuerySettings
 
@@ -59,30 +41,13 @@ class _Cutter:
     lower: list[Output] = field(default_factory=list)
 
     def cut(self, node: Node) -> Node:
-        match node:
-            case Map() | Window() | ArrayJoin() | StaticJoin() | Keyed() | Scan() | Static() | LookupTable():
-                return rebuilt(node, self.cut)
-            case LookupJoin():
-                return replace(node, input=self._input(node.input, Engine.FAUST))
-            case (
-                Aggregate()
-                | Sessions()
-                | Join()
-                | MultiwayJoin()
-                | DeltaJoin()
-                | UnionAll()
-                | SetOperation()
-                | Over()
-                | TopN()
-            ):
-                return rebuilt(node, lambda below: self._input(below, Engine.SPARK))
-            case _:
-                assert_never(node)
+        engine = node.own_engine
+        return rebuilt(node, self.cut if engine is None else lambda below: self._input(below, engine))
 
     def _input(self, node: Node, engine: Engine) -> Node:
         """``node`` as the input of an operator of ``engine``: read from a topic, where the other engine makes it."""
         below = self.cut(node)
-        return below if runs_on(below) in (None, engine) else _read_from(self._written(below))
+        return below if below.engine in (None, engine) else _read_from(self._written(below))
 
     def _written(self, node: Node) -> Output:
         name = f"{self.name}.f{len(self.lower) + 1}"

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from dovetail.joins.dataflow.state_memory import StateMemory
 from dovetail.sql.plan.hybrid_state import HybridState
-from dovetail.sql.plan.nodes import Output
+from dovetail.sql.plan.nodes import Node, Output
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.plan.query_plan import QueryPlan
-from dovetail.sql.plan.state.node_memory import memory_of
 from dovetail.sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
 
 
@@ -20,7 +19,7 @@ def hybrid(plan: QueryPlan) -> QueryPlan:
         return plan
 
     def spilling(fragment: Output) -> Output:
-        kept = any(memory_of(node, state) is not None for node in walk(fragment))
+        kept = any(isinstance(node, Node) and node.memory(state) is not None for node in walk(fragment.input))
         return replace(fragment, hybrid=state) if kept else fragment
 
     return replace(plan, upstream=tuple(map(spilling, plan.upstream)), output=spilling(plan.output))

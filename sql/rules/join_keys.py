@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
-from typing import assert_never
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.changelog.errors import InternalError, Unsupported
+from dovetail.changelog.errors import Unsupported
 from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.bind.subquery_advice import ONE_VALUE
 from dovetail.sql.expressions.comparison import Comparison, comparison
@@ -26,21 +25,17 @@ from dovetail.sql.plan.conditions.asof_inequality import with_nearest, with_near
 from dovetail.sql.plan.conditions.join_side import JoinSide
 from dovetail.sql.plan.conditions.lookup_keys import lookup_keys
 from dovetail.sql.plan.joins import (
-    Apply,
     Asof,
     AsofOnce,
-    AsWritten,
     Bidirectional,
     DynamicFilter,
     Enrichment,
     Latest,
-    Range,
     Temporal,
 )
 from dovetail.sql.plan.joins.dynamic_filter import MovingBound
 from dovetail.sql.plan.maps import identity
-from dovetail.sql.plan.nodes import HIDDEN, Join, LookupJoin, Map, Node, Scan, StaticJoin, column_of, rebuilt
-from dovetail.sql.plan.properties import one_row
+from dovetail.sql.plan.nodes import HIDDEN, Join, LookupJoin, Map, Node, Scan, StaticJoin, rebuilt
 from dovetail.sql.plan.query_plan import QueryPlan
 
 
@@ -100,7 +95,7 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
         keys, rest = [_existing(join, left, right, rest, numbers)], []
     if not keys and isinstance(join.how, Enrichment) and join.how.everywhere:
         return _once(join, left, right, rest, numbers)
-    if not keys and join.kind in _WITH_ONE_ROW and (one_row(join.left) or one_row(join.right)):
+    if not keys and join.kind in _WITH_ONE_ROW and (join.left.single_row or join.right.single_row):
         return _with_one_row(join, left, right, rest, numbers)
     if not keys:
         raise _no_equality(join)
@@ -137,7 +132,7 @@ def _with_one_row(join: Join, left: JoinSide, right: JoinSide, terms: list[Expr]
         return _once(join, left, right, terms, numbers)
     if not isinstance(join.how, Bidirectional):
         raise _no_equality(join)
-    if not one_row(join.right):
+    if not join.right.single_row:
         if join.kind is JoinKind.LEFT:
             raise _no_equality(join)
         left, right = right, left
@@ -188,25 +183,17 @@ def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[Expr], 
             where=join.place,
             fix="write =, or compare values that are not NULL: coalesce(l.key, '') = coalesce(r.key, '')",
         )
-    match how:
-        case AsofOnce():
-            return with_nearest_once(join, how, left, right, rest, numbers)
-        case Asof():
-            return with_nearest(join, how, left, right, rest, numbers)
-        case Latest():
-            if rest:
-                raise no_condition(join, rest[0])
-            return replace(join, residual=None)
-        case Temporal():
-            times = Comparison(column_of(join.left, how.left), column_of(join.right, how.right), ">=")
-            first, second = _paired(left, right, times, numbers, join.place)
-            return replace(join, how=replace(how, left=first, right=second), residual=conjunction(rest))
-        case Bidirectional() | Range() | Enrichment():
-            return replace(join, residual=conjunction(rest))
-        case DynamicFilter() | AsWritten() | Apply():
-            raise InternalError("a join has its keys when its kind is chosen")
-        case _:
-            assert_never(how)
+    if isinstance(how, AsofOnce):
+        return with_nearest_once(join, how, left, right, rest, numbers)
+    if isinstance(how, Asof):
+        return with_nearest(join, how, left, right, rest, numbers)
+    if isinstance(how, Latest) and rest:
+        raise no_condition(join, rest[0])
+    if isinstance(how, Temporal):
+        times = Comparison(join.left.column(how.left), join.right.column(how.right), ">=")
+        first, second = _paired(left, right, times, numbers, join.place)
+        join = replace(join, how=replace(how, left=first, right=second))
+    return replace(join, residual=conjunction(rest))
 
 
 def _version_key(join: Join) -> set[str]:

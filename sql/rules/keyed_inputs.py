@@ -7,32 +7,9 @@ they do. A lookup join reads partition by partition, and the records of a primar
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
-from dovetail.sql.plan.nodes import (
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
-    Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
-    Map,
-    MultiwayJoin,
-    Node,
-    Over,
-    Scan,
-    Sessions,
-    SetOperation,
-    Static,
-    StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
-    rebuilt,
-)
+from dovetail.sql.plan.nodes import Chained, Join, Keyed, LookupJoin, Node, Partitioned, Scan, SetOperation, rebuilt
 from dovetail.sql.plan.query_plan import QueryPlan
-from dovetail.sql.plan.upserts import UPSERTS, fused_key, fused_version
 
 
 def keyed_inputs(plan: QueryPlan) -> QueryPlan:
@@ -40,52 +17,41 @@ def keyed_inputs(plan: QueryPlan) -> QueryPlan:
 
 
 def _keyed(node: Node) -> Node:
-    match node:
-        case Scan():
-            return Keyed(node, fused_key(node) or ()) if node.stream.kind in UPSERTS else node
-        case Map() | Window() | ArrayJoin() | StaticJoin() | UnionAll() | DeltaJoin() | Static() | LookupTable():
-            return rebuilt(node, _keyed)
-        case Keyed() | MultiwayJoin():
-            return node
-        case Aggregate() | Sessions():
-            # Without keys all rows go into one bucket: the changes are made before, in many.
-            return replace(node, input=_side(node.input, node.by) if node.by else _keyed(node.input))
-        case Over() | TopN():
-            return replace(node, input=_side(node.input, node.by) if node.by else _keyed(node.input))
-        case SetOperation():
-            return rebuilt(node, lambda side: _side(side, node.by))
-        case LookupJoin():
-            # Each record of a left row is answered for itself: its memo, by the primary key, makes the changes. It
-            # takes the last record of a key for its row, whatever the version.
-            fused = fused_key(node.input) is not None and not fused_version(node.input)
-            return node if fused else replace(node, input=_keyed(node.input))
-        case Join():
-            left = _side(node.left, tuple(left for left, _ in node.keys))
-            right = _side(node.right, tuple(right for _, right in node.keys))
-            if node.how.goes_by_arrival:
-                left, right = _by_arrival(left), _by_arrival(right)
-            return replace(node, left=left, right=right)
-        case _:
-            assert_never(node)
+    if isinstance(node, Scan):
+        return Keyed(node, node.upserts.key) if node.upserts is not None else node
+    if isinstance(node, Keyed):
+        return node
+    if isinstance(node, Join):
+        return _of_join(node)
+    if isinstance(node, SetOperation):
+        return rebuilt(node, lambda side: _side(side, node.by))
+    if isinstance(node, Partitioned) and node.partition:
+        return replace(node, input=_side(node.input, node.partition))
+    # Without keys all rows go into one bucket: the changes are made before, in many.
+    return node if isinstance(node, LookupJoin) and _is_memo(node.input) else rebuilt(node, _keyed)
+
+
+def _is_memo(node: Node) -> bool:
+    """Whether a lookup makes the changes: each record of a left row is answered for itself, and its memo is by the
+    primary key. It takes the last record of a key for its row, whatever the version.
+    """
+    return node.upserts is not None and not node.upserts.version
+
+
+def _of_join(join: Join) -> Join:
+    left = _side(join.left, tuple(left for left, _ in join.keys))
+    right = _side(join.right, tuple(right for _, right in join.keys))
+    if join.how.goes_by_arrival:
+        left, right = _by_arrival(left), _by_arrival(right)
+    return replace(join, left=left, right=right)
 
 
 def _side(node: Node, keys: tuple[str, ...]) -> Node:
-    key = fused_key(node)
-    return node if key is not None and set(keys) <= set(key) else _keyed(node)
+    return node if node.upserts is not None and set(keys) <= set(node.upserts.key) else _keyed(node)
 
 
 def _by_arrival(node: Node) -> Node:
     """The changes of ``node`` tell when their records came."""
-    match node:
-        case Keyed():
-            return replace(node, by_arrival=True)
-        case Map() | Window() | ArrayJoin() | StaticJoin():
-            return replace(node, input=_by_arrival(node.input))
-        case Scan() | Static() | Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions():
-            return node
-        case UnionAll() | SetOperation() | Over() | TopN():
-            return node
-        case LookupJoin() | LookupTable():
-            return node
-        case _:
-            assert_never(node)
+    if isinstance(node, Keyed):
+        return replace(node, by_arrival=True)
+    return replace(node, input=_by_arrival(node.input)) if isinstance(node, Chained) else node

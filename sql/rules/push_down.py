@@ -14,9 +14,7 @@ column: a record of an older version that fails deletes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import assert_never
 
 from dovetail.changelog.schema import Kind
 from dovetail.joins.dataflow.ports import JoinKind
@@ -24,27 +22,15 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjunction, split
 from dovetail.sql.plan.maps import filtered, identity
 from dovetail.sql.plan.nodes import (
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
     Join,
-    Keyed,
     LookupJoin,
-    LookupTable,
     Map,
-    MultiwayJoin,
     Node,
-    Over,
     Scan,
-    Sessions,
-    SetOperation,
-    Static,
     StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
     rebuilt,
 )
+from dovetail.sql.plan.nodes.node import over
 from dovetail.sql.plan.query_plan import QueryPlan
 
 
@@ -54,30 +40,17 @@ def push_down(plan: QueryPlan) -> QueryPlan:
 
 def _push(node: Node, terms: list[Expr]) -> Node:
     """``node`` with ``terms`` applied to its rows, as deep as they go."""
-    match node:
-        case Scan():
-            return _scan(node, terms)
-        case Map():
-            return _map(node, terms)
-        case Window() | ArrayJoin():
-            about_rows = _over(terms, set(node.input.schema.names))
-            pushed = replace(node, input=_push(node.input, about_rows))
-            return filtered(pushed, [term for term in terms if term not in about_rows])
-        case Aggregate() | Sessions() | Over() | TopN():
-            return _parted(node, terms)
-        case Join():
-            return _join(node, terms)
-        case StaticJoin():
-            return _once(node, terms)
-        case LookupJoin():
-            return _once(node, terms)
-        case UnionAll() | SetOperation():
-            # Equal rows pass alike.
-            return rebuilt(node, lambda part: _push(part, terms))
-        case Keyed() | MultiwayJoin() | DeltaJoin() | Static() | LookupTable():
-            return filtered(node, terms)
-        case _:
-            assert_never(node)
+    if isinstance(node, Scan):
+        return _scan(node, terms)
+    if isinstance(node, Map):
+        return _map(node, terms)
+    if isinstance(node, Join):
+        return _join(node, terms)
+    if isinstance(node, StaticJoin | LookupJoin):
+        return _once(node, terms)
+    below = node.filters_below(terms)
+    pushed = rebuilt(node, lambda part: _push(part, below))
+    return filtered(pushed, [term for term in terms if term not in below])
 
 
 def _scan(scan: Scan, terms: list[Expr]) -> Node:
@@ -109,10 +82,10 @@ def _join(join: Join, terms: list[Expr]) -> Node:
     one_of_many = join.how.takes_one
     inner = join.kind == JoinKind.INNER and not one_of_many
     unpadded_left = join.kind in (JoinKind.INNER, JoinKind.LEFT) or join.kind.asks
-    where_left = _over(terms, left) if unpadded_left else []
-    where_right = _over(terms, right) if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and not one_of_many else []
-    on_left = _over(join.on, left) if inner or join.kind in (JoinKind.RIGHT, JoinKind.SEMI) else []
-    on_right = _over(join.on, right) if unpadded_left and not one_of_many else []
+    where_left = over(terms, left) if unpadded_left else []
+    where_right = over(terms, right) if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and not one_of_many else []
+    on_left = over(join.on, left) if inner or join.kind in (JoinKind.RIGHT, JoinKind.SEMI) else []
+    on_right = over(join.on, right) if unpadded_left and not one_of_many else []
     rest = [term for term in terms if term not in where_left + where_right]
     on = [term for term in join.on if term not in on_left + on_right]
     if inner:
@@ -128,26 +101,14 @@ def _join(join: Join, terms: list[Expr]) -> Node:
     return filtered(pushed, rest)
 
 
-def _parted(node: Aggregate | Sessions | Over | TopN, terms: list[Expr]) -> Node:
-    """A condition on the keys alone leaves out whole groups, and so their rows; any other would change their values."""
-    about_keys = _over(terms, set(node.by))
-    pushed = replace(node, input=_push(node.input, about_keys))
-    return filtered(pushed, [term for term in terms if term not in about_keys])
-
-
 def _once(join: StaticJoin | LookupJoin, terms: list[Expr]) -> Node:
     """Below a join whose right side takes no conditions: what is about the left alone."""
     names = set(join.input.schema.names)
     inner = join.kind == JoinKind.INNER
-    below = _over(terms, names) + (_over(join.on, names) if inner or join.kind == JoinKind.SEMI else [])
+    below = over(terms, names) + (over(join.on, names) if inner or join.kind == JoinKind.SEMI else [])
     rest = [term for term in terms if term not in below]
     on = [term for term in join.on if term not in below]
     if inner:
         both = [term for term in rest if term.columns]
         on, rest = on + both, [term for term in rest if term not in both]
     return filtered(replace(join, input=_push(join.input, below), on=tuple(on)), rest)
-
-
-def _over(terms: Iterable[Expr], names: set[str]) -> list[Expr]:
-    """The terms whose columns, at least one, are all among ``names``."""
-    return [term for term in terms if term.columns and set(term.columns) <= names]

@@ -12,10 +12,9 @@ from dovetail.changelog.formats.record_parts import expect_written
 from dovetail.changelog.schema import JSON, Kind, StreamSchema
 from dovetail.sql.engines import Engine
 from dovetail.sql.expressions.evaluate import family
-from dovetail.sql.plan.clocks.output_clock import output_clock
 from dovetail.sql.plan.nodes import Output
 from dovetail.sql.plan.output import output, together
-from dovetail.sql.plan.properties import runs_on
+from dovetail.sql.plan.output_clock import output_clock
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.relations import Stream
 
@@ -67,7 +66,7 @@ def _into(made: Output, target: Stream) -> Output:
             where="INTO",
             fix=f"select {', '.join(schema.primary_key)}",
         )
-    if runs_on(made.input) == Engine.FAUST:
+    if made.input.engine == Engine.FAUST:
         return _into_from_lookup(made, schema)
     # Rows of one primary key must come in order, so they meet before they are written.
     return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), exchanged=True, unique=False)
@@ -88,7 +87,7 @@ def _formatted(made: Output, schema: StreamSchema) -> Output:
         ("values", schema.value, schema.value.kind != JSON.kind),
         ("keys", schema.key, schema.key.kind in IDENTIFIED),
     ):
-        if refused and made.updating and runs_on(made.input) == Engine.FAUST:
+        if refused and made.updating and made.input.engine == Engine.FAUST:
             raise Unsupported(
                 f"a lookup whose rows can be taken back keeps what it has written as JSON, and the {place} of "
                 f'"{schema.name}" are {form.kind}',

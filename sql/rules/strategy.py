@@ -15,7 +15,7 @@ updates, and keeps both sides.
 
 A LATEST join that waits for its right side is an ASOF join by the times that it waits by.
 
-It is the first rule: how far conditions move, and over which columns, follows from the kind of join and from which side
+It stands before the rules that move conditions: how far conditions move, and over which columns, follows from the kind of join and from which side
 is the left one.
 """
 
@@ -34,22 +34,19 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.conditions.lag import aligned
 from dovetail.sql.plan.conditions.versions import temporal_sides, versions
 from dovetail.sql.plan.joins import (
-    Apply,
     Asof,
     AsofOnce,
     AsWritten,
     Bidirectional,
-    DynamicFilter,
     Enrichment,
     JoinMethod,
     Latest,
-    Range,
-    Temporal,
 )
+from dovetail.sql.plan.joins.alignment import AlignedJoinMethod
 from dovetail.sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
 from dovetail.sql.plan.maps import identity
-from dovetail.sql.plan.nodes import ArrayJoin, Join, Map, Node, Scan, Window, column_of, rebuilt
-from dovetail.sql.plan.properties import changes, rules_of, source_of, walk
+from dovetail.sql.plan.nodes import ArrayJoin, Join, Map, Node, Scan, Window, rebuilt
+from dovetail.sql.plan.properties import rules_of, source_of, walk
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
 from dovetail.sql.rules.join_keys import no_condition
@@ -111,7 +108,7 @@ def _limit(join: Join, choice: Choice, settings: QuerySettings) -> int | None:
     given = settings.number("join_max_buffered_bytes")
     if given is not None or choice != Choice.ALL:
         return given
-    unbounded = _timeplus(join) and not changes(join.left) and not changes(join.right)
+    unbounded = _timeplus(join) and not join.left.updates and not join.right.updates
     return APPEND_BUFFERED_BYTES if unbounded else None
 
 
@@ -129,11 +126,11 @@ def _of_all(join: Join) -> Join:
     kind, left, right, place = join.kind, join.left, join.right, join.place
     timeplus = _timeplus(join)
     if kind.asks:
-        once = timeplus and not changes(left)
+        once = timeplus and not left.updates
         return replace(join, how=Enrichment() if once else Bidirectional())
-    if not timeplus or changes(left) == changes(right) or (_of_appends(left) and _of_appends(right)):
+    if not timeplus or left.updates == right.updates or (_of_appends(left) and _of_appends(right)):
         return replace(join, how=Bidirectional())
-    turned = changes(left)
+    turned = left.updates
     wanted = JoinKind.RIGHT if turned else JoinKind.LEFT
     if kind == wanted or (kind == JoinKind.INNER and not turned):
         return replace(_turned(join) if turned else join, how=Enrichment())
@@ -170,7 +167,7 @@ def _asof(join: Join, settings: QuerySettings) -> Join:
             fix="ASOF JOIN or LEFT ASOF JOIN",
         )
     made = _turned(join) if join.kind == JoinKind.RIGHT else join
-    if not _timeplus(made) or changes(made.left):
+    if not _timeplus(made) or made.left.updates:
         return replace(made, how=Asof())
     _refuse_retractions(made, "ASOF JOIN")
     return replace(made, how=AsofOnce(keep_versions=_kept_versions(settings)), right=versions(made.right))
@@ -207,7 +204,7 @@ def _latest(join: Join) -> Join:
             where=join.place,
             fix="declare what is answered with CREATE STREAM, or JOIN a TABLE whose PRIMARY KEY is the join key",
         )
-    if changes(made.left) and join.kind != JoinKind.FULL:
+    if made.left.updates and join.kind != JoinKind.FULL:
         raise Unsupported(
             f"{_latest_join(join.kind)} answers the rows of an append stream, once; those of its left side can be "
             "taken back",
@@ -218,7 +215,7 @@ def _latest(join: Join) -> Join:
 
 
 def _answering_anew(right: Node) -> str:
-    return "JOIN, which answers anew" if changes(right) else "JOIN changelog(stream, key), which answers anew"
+    return "JOIN, which answers anew" if right.updates else "JOIN changelog(stream, key), which answers anew"
 
 
 def _latest_join(kind: JoinKind) -> str:
@@ -241,8 +238,8 @@ def _temporal(join: Join, as_of: Expr | None) -> Join:
 
 def _with_small_table(join: Join) -> Join:
     """A join as of PROCTIME() that nothing could be looked up by."""
-    if join.kind not in (JoinKind.INNER, JoinKind.LEFT) or changes(join.left):
-        side = "a left side that is updated" if changes(join.left) else f"a {join.kind.value.upper()} JOIN"
+    if join.kind not in (JoinKind.INNER, JoinKind.LEFT) or join.left.updates:
+        side = "a left side that is updated" if join.left.updates else f"a {join.kind.value.upper()} JOIN"
         raise Unsupported(
             f"{side} with FOR SYSTEM_TIME AS OF PROCTIME() and no equality is not supported: each left row is answered "
             "once, with the rows that are there when it comes",
@@ -257,20 +254,14 @@ def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:
     how: JoinMethod = join.how
     if isinstance(how, Latest) and join.kind != JoinKind.FULL:
         return _latest_as_of(join, lag, settings)
-    match how:
-        case Enrichment() | AsofOnce() | Latest():
-            sides = aligned(join.left, join.right, lag, settings)
-            waiting = replace(how, alignment=sides.alignment)
-            return replace(join, left=sides.left, right=sides.right, how=waiting)
-        case Bidirectional() | Range() | Asof() | Temporal() | DynamicFilter() | AsWritten() | Apply():
-            raise Unsupported(
-                f"{LAG_BEHIND} is for joins that answer a left row once; this one answers anew when the right side "
-                "changes",
-                where=lag.place,
-                fix=f"leave {LAG_BEHIND} out; or ASOF JOIN, LATEST JOIN, or an append stream with a keyed one",
-            )
-        case _:
-            assert_never(how)
+    if isinstance(how, AlignedJoinMethod):
+        sides = aligned(join.left, join.right, lag, settings)
+        return replace(join, left=sides.left, right=sides.right, how=replace(how, alignment=sides.alignment))
+    raise Unsupported(
+        f"{LAG_BEHIND} is for joins that answer a left row once; this one answers anew when the right side changes",
+        where=lag.place,
+        fix=f"leave {LAG_BEHIND} out; or ASOF JOIN, LATEST JOIN, or an append stream with a keyed one",
+    )
 
 
 def _latest_as_of(join: Join, lag: Lag, settings: QuerySettings) -> Join:
@@ -284,7 +275,7 @@ def _latest_as_of(join: Join, lag: Lag, settings: QuerySettings) -> Join:
     left_time = sides.alignment.left_time
     (right_time,) = (column for column in lag.columns if column != left_time)
     not_after = exp.GTE(
-        this=column_of(sides.left, left_time).tree.copy(), expression=column_of(sides.right, right_time).tree.copy()
+        this=sides.left.column(left_time).tree.copy(), expression=sides.right.column(right_time).tree.copy()
     )
     return replace(
         join,

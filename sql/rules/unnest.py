@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
 from sqlglot import exp
 
@@ -35,24 +34,16 @@ from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
-    DeltaJoin,
     Join,
-    Keyed,
     LookupJoin,
-    LookupTable,
     Map,
-    MultiwayJoin,
     Node,
     Over,
-    Scan,
-    Sessions,
     SetOperation,
-    Static,
     StaticJoin,
     TopN,
     UnionAll,
     Window,
-    column_of,
     rebuilt,
 )
 from dovetail.sql.plan.properties import walk
@@ -107,10 +98,10 @@ def _beside_groups(apply: Join, grouped: Aggregate, terms: list[Expr]) -> tuple[
     """
     within = apply.right.schema.names[0]
     named = {name: f"{within} {name}" for name in grouped.schema.names if name not in grouped.by}
-    below = (*((name, column_of(grouped, name)) for name in grouped.by),)
-    renamed = Map(grouped, (*below, *((new, column_of(grouped, old)) for old, new in named.items())))
+    below = (*((name, grouped.column(name)) for name in grouped.by),)
+    renamed = Map(grouped, (*below, *((new, grouped.column(old)) for old, new in named.items())))
     counts = {one.name for one in grouped.aggregations if one.fold is Fold.COUNT}
-    held = {old: _of_none(column_of(renamed, new), old in counts) for old, new in named.items()}
+    held = {old: _of_none(renamed.column(new), old in counts) for old, new in named.items()}
     return replace(apply, kind=JoinKind.LEFT, how=AsWritten(), right=renamed, on=tuple(terms)), held
 
 
@@ -134,7 +125,7 @@ def _lateral(apply: Join) -> Node:
         return Map(joined, (*identity(apply.left), *given.items()), having)
     found = pull.of(apply.right)
     beside = replace(apply, how=AsWritten(), right=found.node, on=tuple(found.terms))
-    computed = {name: found.computed.get(name) or column_of(found.node, name) for name in apply.right.schema.names}
+    computed = {name: found.computed.get(name) or found.node.column(name) for name in apply.right.schema.names}
     if apply.kind is JoinKind.LEFT and found.computed:
         there = _there(apply, found)
         computed = {name: expr if expr.plain else _where(there, expr) for name, expr in computed.items()}
@@ -205,28 +196,20 @@ class _Pull:
         return _Pull(frozenset(apply.left.schema.names) - own, apply, once=not apply.kind.asks)
 
     def of(self, node: Node) -> _Pulled:
-        match node:
-            case Map():
-                return self._map(node)
-            case Window() | ArrayJoin():
-                below = self.of(node.input)
-                return replace(below, node=replace(node, input=below.node))
-            case StaticJoin() | LookupJoin():
-                return self._table_join(node)
-            case Aggregate():
-                return self._aggregate(node)
-            case Join():
-                return self._join(node)
-            case Over() | TopN():
-                return self._partitions(node)
-            case Keyed() | Sessions():
-                return _Pulled(node)
-            case UnionAll() | SetOperation():
-                return self._set_operation(node)
-            case Scan() | Static() | MultiwayJoin() | DeltaJoin() | LookupTable():
-                return _Pulled(node)
-            case _:
-                assert_never(node)
+        if isinstance(node, Map):
+            return self._map(node)
+        if isinstance(node, Window | ArrayJoin):
+            below = self.of(node.input)
+            return replace(below, node=replace(node, input=below.node))
+        if isinstance(node, StaticJoin | LookupJoin):
+            return self._table_join(node)
+        if isinstance(node, Aggregate):
+            return self._aggregate(node)
+        if isinstance(node, Join):
+            return self._join(node)
+        if isinstance(node, Over | TopN):
+            return self._partitions(node)
+        return self._set_operation(node) if isinstance(node, UnionAll | SetOperation) else _Pulled(node)
 
     def _map(self, node: Map) -> _Pulled:
         below = self.of(node.input)
@@ -239,7 +222,7 @@ class _Pull:
         further = [name for name in self._read(below.node, [*terms, *computed.values()]) if name not in names]
         made = Map(
             below.node,
-            (*kept, *((name, column_of(below.node, name)) for name in further)),
+            (*kept, *((name, below.node.column(name)) for name in further)),
             conjunction(term for term in where if not self._reads(term)),
         )
         return _Pulled(made, terms, computed)

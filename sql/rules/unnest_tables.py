@@ -18,9 +18,8 @@ from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import split
 from dovetail.sql.plan.maps import identity
-from dovetail.sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
+from dovetail.sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin
 from dovetail.sql.plan.properties import walk
-from dovetail.sql.plan.unique_keys import unique_keys
 
 
 def is_of_table(node: Node) -> bool:
@@ -44,17 +43,17 @@ def with_table(join: Join) -> Node:
         return join
     made: LookupJoin | StaticJoin
     if isinstance(node, LookupTable):
-        made = LookupJoin(join.kind, join.left, node, tuple(on), place=join.place, mark=join.mark)
+        made = LookupJoin(join.left, node, join.kind, tuple(on), place=join.place, mark=join.mark)
     else:
-        made = StaticJoin(join.kind, join.left, node, tuple(on), place=join.place, mark=join.mark)
+        made = StaticJoin(join.left, node, join.kind, tuple(on), place=join.place, mark=join.mark)
     return made if join.kind.asks else _valued(made, node, columns)
 
 
 def _valued(join: LookupJoin | StaticJoin, table: LookupTable | Static, columns: dict[str, Expr]) -> Node:
     """Each left row with the columns of a subquery: NULL where it has no row."""
-    keys = unique_keys(table)
+    keys = table.unique_keys
     if join.kind is JoinKind.LEFT and keys:
-        there = exp.Not(this=exp.Is(this=column_of(join, keys[0][0]).tree.copy(), expression=exp.null()))
+        there = exp.Not(this=exp.Is(this=join.column(keys[0][0]).tree.copy(), expression=exp.null()))
         columns = {
             name: expr if expr.plain else Expr(exp.Case().when(there.copy(), expr.tree.copy()), expr.type)
             for name, expr in columns.items()

@@ -7,7 +7,6 @@ end of their window; padded ones when nothing can match them any more. WITH DELA
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
 import pyarrow as pa
 
@@ -18,27 +17,15 @@ from dovetail.sql.plan.joins import Range
 from dovetail.sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
-    DeltaJoin,
     Join,
-    Keyed,
     LookupJoin,
-    LookupTable,
     Map,
-    MultiwayJoin,
     Node,
-    Over,
     Scan,
-    Sessions,
-    SetOperation,
-    Static,
     StaticJoin,
-    TopN,
     UnionAll,
-    Window,
-    declared_type,
     rebuilt,
 )
-from dovetail.sql.plan.properties import inputs_of
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.rules.bands import padded_once
 
@@ -58,35 +45,16 @@ def _closed(node: Node) -> Node:
 
     Raises Unsupported where that is no RANGE join, or has no watermarks.
     """
-    match node:
-        case Map() | ArrayJoin() | StaticJoin() | LookupJoin():
-            return replace(node, input=_closed(node.input))
-        case Join():
-            if isinstance(node.how, Range):
-                return _closed_range(node, node.how)
-            raise _endless()
-        case Aggregate():
-            refuse_open(node, "EMIT")
-            return node
-        case UnionAll():
-            return rebuilt(node, _closed)
-        case (
-            Scan()
-            | Static()
-            | Keyed()
-            | Window()
-            | MultiwayJoin()
-            | DeltaJoin()
-            | SetOperation()
-            | Sessions()
-            | Over()
-            | TopN()
-        ):
-            raise _endless()
-        case LookupTable():
-            raise _endless()
-        case _:
-            assert_never(node)
+    if isinstance(node, Map | ArrayJoin | StaticJoin | LookupJoin):
+        return replace(node, input=_closed(node.input))
+    if isinstance(node, UnionAll):
+        return rebuilt(node, _closed)
+    if isinstance(node, Aggregate):
+        refuse_open(node, "EMIT")
+        return node
+    if isinstance(node, Join) and isinstance(node.how, Range):
+        return _closed_range(node, node.how)
+    raise _endless()
 
 
 def _later(node: Node, delay_ms: int) -> Node:
@@ -95,7 +63,7 @@ def _later(node: Node, delay_ms: int) -> Node:
         return rebuilt(node, lambda below: _later(below, delay_ms))
     if not delay_ms or node.watermark is None or (node.stated is None and not node.watermark.told):
         return node
-    if not pa.types.is_timestamp(declared_type(node.stream, node.watermark.column)):
+    if not pa.types.is_timestamp(node.stream.types[node.watermark.column]):
         raise Unsupported(
             f"WITH DELAY is a length of time, and the watermark of {node.alias} counts whole numbers",
             where="EMIT",
@@ -105,7 +73,7 @@ def _later(node: Node, delay_ms: int) -> Node:
 
 
 def _closed_range(join: Join, how: Range) -> Join:
-    if reason := how.bound(inputs_of(join)).never_closed():
+    if reason := how.bound(join.sides).never_closed():
         raise Unsupported(
             f"the windows of this join never close: {reason}",
             where="EMIT",

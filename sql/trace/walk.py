@@ -7,52 +7,40 @@ records that it is made of. What does not go on is told to the ledger, with the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import assert_never
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from dovetail.changelog.errors import InternalError, Unsupported
+from dovetail.changelog.errors import Unsupported
 from dovetail.joins.dataflow.lookup import LookupTarget
 from dovetail.joins.dataflow.ports import JoinKind
-from dovetail.sql.expressions.evaluate import RowMap, run
+from dovetail.sql.compile.transforms import row_map, transform_of
+from dovetail.sql.expressions.evaluate import run
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import split
 from dovetail.sql.plan.joins import (
-    Apply,
     Asof,
     AsofOnce,
-    AsWritten,
-    Bidirectional,
-    DynamicFilter,
-    Enrichment,
     Latest,
-    Range,
     Temporal,
 )
 from dovetail.sql.plan.joins.inequality import TimeInequality
 from dovetail.sql.plan.nodes import (
     Aggregate,
-    ArrayJoin,
-    DeltaJoin,
+    Chained,
     Join,
+    JoinChain,
     Keyed,
     LookupJoin,
     LookupTable,
     Map,
-    MultiwayJoin,
     Node,
-    Over,
     Scan,
-    Sessions,
-    SetOperation,
     Static,
     StaticJoin,
     TopN,
     UnionAll,
-    Window,
-    as_join,
 )
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.trace.demand import Demand, KeySet, sides
@@ -63,8 +51,6 @@ from dovetail.sql.trace.ledger import Ledger
 from dovetail.sql.trace.nearest import latest, nearest, standing_versions
 from dovetail.sql.trace.pairs import Pairs, Side
 from dovetail.sql.trace.traced_rows import LINEAGE, lineage_of, passing, stepped, with_lineage
-from dovetail.sql.transforms.array_join_step import ArrayJoinStep
-from dovetail.sql.transforms.window_step import WindowStep
 
 ONCE = (
     "each row was answered once, with what was there when it came: which rows these were is told by the times of "
@@ -86,64 +72,40 @@ class Walk:
 
         Raises Unsupported where a part of the plan cannot be walked, or an input would have to be read as a whole.
         """
-        match node:
-            case Scan():
-                found = self.history.rows(node, demand, until_ms)
-                return passing(found, split(node.where), self.ledger)
-            case Map() | Window() | ArrayJoin():
-                return self._one_by_one(node, demand, until_ms)
-            case Aggregate() | TopN() | Keyed():
-                return self._gathered(node, demand, until_ms)
-            case UnionAll():
-                parts = (self.rows(part, demand, until_ms) for part in node.parts)
-                return pa.concat_tables([part.select([*node.schema.names, LINEAGE]) for part in parts])
-            case Join() | MultiwayJoin() | DeltaJoin():
-                return self._joined(as_join(node), demand, until_ms)
-            case StaticJoin():
-                return self._with_static(node, demand, until_ms)
-            case LookupJoin():
-                return self._looked_up(node, demand, until_ms)
-            case Sessions() | SetOperation() | Over() | Static() | LookupTable():
-                raise _not_walked(type(node).__name__)
-            case _:
-                assert_never(node)
-
-    def _one_by_one(self, node: Map | Window | ArrayJoin, demand: Demand, until_ms: int | None) -> pa.Table:
-        match node:
-            case Map():
-                return self._mapped(node, demand, until_ms)
-            case Window():
-                windows = WindowStep(node.time, node.size_ms, node.slide_ms, node.start, node.end)
-                return stepped(self._below(node, demand, until_ms), windows)
-            case ArrayJoin():
-                arrays = tuple((name, array.text) for name, array in node.arrays)
-                kinds = tuple(array.type.value_type for _, array in node.arrays)
-                elements = ArrayJoinStep(arrays, kinds, node.left, node.kept)
-                return stepped(self._below(node, demand, until_ms), elements)
-            case _:
-                assert_never(node)
+        if isinstance(node, Scan):
+            found = self.history.rows(node, demand, until_ms)
+            return passing(found, split(node.where), self.ledger)
+        if isinstance(node, Map):
+            return self._mapped(node, demand, until_ms)
+        if isinstance(node, StaticJoin):
+            return self._with_static(node, demand, until_ms)
+        if isinstance(node, Chained):
+            below = self.rows(node.input, demand.over(node.input.schema.names), until_ms)
+            return stepped(below, transform_of(node))
+        if isinstance(node, Aggregate | TopN | Keyed):
+            return self._gathered(node, demand, until_ms)
+        if isinstance(node, UnionAll):
+            parts = (self.rows(part, demand, until_ms) for part in node.parts)
+            return pa.concat_tables([part.select([*node.schema.names, LINEAGE]) for part in parts])
+        if isinstance(node, Join | JoinChain):
+            return self._joined(node if isinstance(node, Join) else node.chain, demand, until_ms)
+        if isinstance(node, LookupJoin):
+            return self._looked_up(node, demand, until_ms)
+        raise _not_walked(type(node).__name__)
 
     def _gathered(self, node: Aggregate | TopN | Keyed, demand: Demand, until_ms: int | None) -> pa.Table:
         """Whole groups: what is asked of their keys passes below."""
-        by = node.primary_key if isinstance(node, Keyed) else node.by
-        below = self.rows(node.input, demand.over(by), until_ms)
-        match node:
-            case Aggregate():
-                return grouped(node, below)
-            case TopN():
-                return ranked(node, below, self.ledger)
-            case Keyed():
-                return replaced(node, below, self.ledger)
-            case _:
-                assert_never(node)
-
-    def _below(self, node: Window | ArrayJoin, demand: Demand, until_ms: int | None) -> pa.Table:
-        return self.rows(node.input, demand.over(node.input.schema.names), until_ms)
+        below = self.rows(node.input, demand.over(node.partition), until_ms)
+        if isinstance(node, Aggregate):
+            return grouped(node, below)
+        if isinstance(node, TopN):
+            return ranked(node, below, self.ledger)
+        return replaced(node, below, self.ledger)
 
     def _mapped(self, node: Map, demand: Demand, until_ms: int | None) -> pa.Table:
         rows = self.rows(node.input, demand.below(dict(node.columns)), until_ms)
         rows = passing(rows, split(node.where), self.ledger)
-        return stepped(rows, RowMap(tuple((name, expr.text) for name, expr in node.columns), node.schema))
+        return stepped(rows, replace(row_map(node), where=None))
 
     # -- joins --
 
@@ -172,22 +134,16 @@ class Walk:
     def _chosen(self, join: Join, pairs: Pairs) -> Pairs:
         """The pairs of each left row that its method lets through, before the residual condition."""
         how = join.how
-        match how:
-            case Bidirectional() | Range() | Enrichment() | DynamicFilter():
-                return pairs
-            case Asof():
-                return nearest(pairs, how.inequality, how.tie_breaks, how.tolerance)
-            case AsofOnce():
-                return nearest(pairs, how.inequality)
-            case Latest():
-                return latest(pairs)
-            case Temporal():
-                found = nearest(pairs, TimeInequality(how.left, ">=", how.right))
-                return standing_versions(found, how.deleted)
-            case AsWritten() | Apply():
-                raise InternalError("a join has its method when it is walked")
-            case _:
-                assert_never(how)
+        if isinstance(how, Asof):
+            return nearest(pairs, how.inequality, how.tie_breaks, how.tolerance)
+        if isinstance(how, AsofOnce):
+            return nearest(pairs, how.inequality)
+        if isinstance(how, Latest):
+            return latest(pairs)
+        if isinstance(how, Temporal):
+            found = nearest(pairs, TimeInequality(how.left, ">=", how.right))
+            return standing_versions(found, how.deleted)
+        return pairs
 
     def _answered_once(self, join: Join, of_left: Demand, of_right: Demand, until_ms: int | None) -> pa.Table:
         """Each left row with what the right side held at the time of its record."""

@@ -16,7 +16,6 @@ from dovetail.joins.dataflow.graph import Dataflow, TopicScan
 from dovetail.joins.dataflow.specification import OperatorSpec
 from dovetail.joins.operators.one_shot import OneShotSpec
 from dovetail.joins.operators.range import RangeSpec
-from dovetail.sql.plan.nodes import declared_type
 from dovetail.sql.transforms.window_step import WindowStep
 from tests.conformance.records import Record
 from tests.conformance.topics import as_batch
@@ -84,7 +83,7 @@ def _timed(dataflow: Dataflow) -> list[TopicScan]:
 
 def _whole(scan: TopicScan) -> bool:
     assert scan.watermark is not None
-    return _is_whole(declared_type(scan.stream, scan.watermark.column))
+    return _is_whole(scan.stream.types[scan.watermark.column])
 
 
 def _is_whole(kind: pa.DataType) -> bool:

@@ -25,9 +25,9 @@ from dovetail.services.registry.json_schemas.parts import (
     Denied,
     Listed,
     Never,
-    Node,
     Part,
     Plain,
+    SchemaNode,
     parts,
     types,
 )
@@ -41,7 +41,7 @@ _MOST_COMPARED = 20_000
 def uncovered(reader: WholeSchema, writer: WholeSchema) -> list[str]:
     """Why values of ``writer`` are none of ``reader``; none where all are. Raises SchemaNonsense."""
     try:
-        return _Coverage().of(Node.of(reader), Node.of(writer), "#")
+        return _Coverage().of(SchemaNode.of(reader), SchemaNode.of(writer), "#")
     except RecursionError:
         raise SchemaNonsense("it is nested too deeply") from None
 
@@ -52,11 +52,11 @@ class _Coverage:
     """
 
     def __init__(self) -> None:
-        self._fits: dict[tuple[int, int], tuple[Node, Node]] = {}
-        self._misfits: dict[tuple[int, int], tuple[Node, Node, list[str]]] = {}
+        self._fits: dict[tuple[int, int], tuple[SchemaNode, SchemaNode]] = {}
+        self._misfits: dict[tuple[int, int], tuple[SchemaNode, SchemaNode, list[str]]] = {}
         self._compared = 0
 
-    def of(self, reader: Node, writer: Node, place: str) -> list[str]:
+    def of(self, reader: SchemaNode, writer: SchemaNode, place: str) -> list[str]:
         pair = id(reader.schema), id(writer.schema)
         if pair in self._fits:
             return []
@@ -86,7 +86,7 @@ class _Coverage:
             return min(tried, key=len)
         return [f"{place}: any value is written, and {_named(reader)} read"]
 
-    def _of_branch(self, branch: Node, written: Sequence[Part], place: str) -> bool:
+    def _of_branch(self, branch: SchemaNode, written: Sequence[Part], place: str) -> bool:
         return not any(self._of_part(part, written, place) for part in parts(branch))
 
     def _of_parts(self, reader: Part, writer: Part, place: str) -> list[str]:

@@ -34,7 +34,7 @@ _DEEPEST = 60
 
 
 @dataclass(frozen=True)
-class Node:
+class SchemaNode:
     """A schema, where its references lead from, and how many schemas it stands in. Raises SchemaNonsense for too many:
     one that holds itself has no end, and Python's own limit must not be met within the library of references, which
     panics there.
@@ -49,7 +49,7 @@ class Node:
             raise SchemaNonsense("it is nested too deeply")
 
     @staticmethod
-    def of(whole: WholeSchema) -> Node:
+    def of(whole: WholeSchema) -> SchemaNode:
         """Raises SchemaNonsense."""
         pairs = [(name, _resource(text)) for name, text in whole.referred.items()]
         root = _resource(whole.text)
@@ -57,21 +57,21 @@ class Node:
         for _, resource in [*pairs, (_ROOT, root)]:
             if (own := resource.id()) is not None:
                 registry = registry.with_resource(own, resource)
-        return Node(root.contents, registry.crawl().resolver(root.id() or _ROOT))
+        return SchemaNode(root.contents, registry.crawl().resolver(root.id() or _ROOT))
 
-    def within(self, schema: Any) -> Node:
+    def within(self, schema: Any) -> SchemaNode:
         """A schema that stands in this one."""
         if isinstance(schema, dict) and isinstance(schema.get("$id"), str):
-            return Node(schema, self.resolver.in_subresource(_DRAFT.create_resource(schema)), self.depth + 1)
-        return Node(schema, self.resolver, self.depth + 1)
+            return SchemaNode(schema, self.resolver.in_subresource(_DRAFT.create_resource(schema)), self.depth + 1)
+        return SchemaNode(schema, self.resolver, self.depth + 1)
 
-    def referred(self, reference: str) -> Node:
+    def referred(self, reference: str) -> SchemaNode:
         """Raises SchemaNonsense."""
         try:
             found = self.resolver.lookup(reference)
         except (referencing.exceptions.Unresolvable, ValueError):
             raise SchemaNonsense(f"its reference {reference!r} leads nowhere") from None
-        return Node(found.contents, found.resolver, self.depth + 1)
+        return SchemaNode(found.contents, found.resolver, self.depth + 1)
 
 
 def _resource(text: str) -> Any:
@@ -89,7 +89,7 @@ class Plain:
 
     kind: str | None
     words: Mapping[str, Any]
-    node: Node
+    node: SchemaNode
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Listed:
 class Alternatives:
     """Values of some of ``branches``, at least two; ``single``: of one alone (``oneOf``)."""
 
-    branches: tuple[Node, ...]
+    branches: tuple[SchemaNode, ...]
     single: bool
 
 
@@ -111,13 +111,13 @@ class Alternatives:
 class Denied:
     """Values that are none of ``node``."""
 
-    node: Node
+    node: SchemaNode
 
 
 Part: TypeAlias = Never | Plain | Listed | Alternatives | Denied
 
 
-def parts(node: Node) -> tuple[Part, ...]:
+def parts(node: SchemaNode) -> tuple[Part, ...]:
     """None: any value. Raises SchemaNonsense."""
     if node.schema is False:
         return (Never(),)
@@ -126,7 +126,7 @@ def parts(node: Node) -> tuple[Part, ...]:
     return tuple(_parts(node, node.schema))
 
 
-def _parts(node: Node, schema: dict[str, Any]) -> Iterator[Part]:
+def _parts(node: SchemaNode, schema: dict[str, Any]) -> Iterator[Part]:
     if isinstance(reference := schema.get("$ref"), str):
         # What stands beside it counts, as it does since draft 2019-09.
         yield from parts(node.referred(reference))
@@ -143,7 +143,7 @@ def _parts(node: Node, schema: dict[str, Any]) -> Iterator[Part]:
         yield Denied(node.within(schema["not"]))
 
 
-def _plain(node: Node, schema: dict[str, Any]) -> Iterator[Part]:
+def _plain(node: SchemaNode, schema: dict[str, Any]) -> Iterator[Part]:
     words = {word: value for word, value in schema.items() if word in _ALL_WORDS}
     match schema.get("type"):
         case str(kind):
@@ -154,19 +154,19 @@ def _plain(node: Node, schema: dict[str, Any]) -> Iterator[Part]:
             yield Plain(None, words, node)
 
 
-def _choice(branches: tuple[Node, ...], *, single: bool) -> Iterator[Part]:
+def _choice(branches: tuple[SchemaNode, ...], *, single: bool) -> Iterator[Part]:
     if len(branches) == 1:
         yield from parts(branches[0])
     elif branches:
         yield Alternatives(branches, single)
 
 
-def types(branches: tuple[Node, ...]) -> list[str | None]:
+def types(branches: tuple[SchemaNode, ...]) -> list[str | None]:
     """Of each branch the type that its values have, whole numbers being numbers; None where it is not one."""
     return [_type(branch) for branch in branches]
 
 
-def _type(node: Node) -> str | None:
+def _type(node: SchemaNode) -> str | None:
     kinds = {part.kind for part in parts(node) if isinstance(part, Plain)} - {None}
     found = kinds.pop() if len(kinds) == 1 else None
     return "number" if found == "integer" else found

@@ -17,7 +17,6 @@ from dovetail.services.serve.statements.script import TEXTS, script_of
 from dovetail.services.session import Session
 from dovetail.services.session.across_views.elsewhere import explained_elsewhere
 from dovetail.services.session.queries import as_created
-from dovetail.sql.plan.explain import line
 from dovetail.sql.plan.nodes import Node, Output
 from dovetail.sql.syntax.statements import CreateView, Explain, Select
 
@@ -73,7 +72,7 @@ async def explain(request: Request) -> Response:
 
 def tree(node: Output | Node) -> dict[str, Any]:
     """A node, by its line in EXPLAIN, and its inputs."""
-    return {"node": line(node), "inputs": [tree(below) for below in node.inputs]}
+    return {"node": node.line, "inputs": [tree(below) for below in node.inputs]}
 
 
 _SQL = {

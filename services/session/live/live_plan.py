@@ -14,7 +14,7 @@ from dovetail.sql.catalog import Query
 from dovetail.sql.compile.dataflow import Stages, stages
 from dovetail.sql.engines import Engine
 from dovetail.sql.fragments import Fragment
-from dovetail.sql.plan.explain import line, line_again
+from dovetail.sql.plan.explain import line_again
 from dovetail.sql.plan.nodes import LookupTable, Node, Output, Scan
 from dovetail.sql.plan.state.common_subplans import Met
 
@@ -74,7 +74,7 @@ class _Staged:
     met: Met
 
     def output(self, node: Output, written: int | None) -> LiveNode:
-        return LiveNode(line(node), None, written, inputs=(self._node(node.input, beneath_step=False),))
+        return LiveNode(node.line, None, written, inputs=(self._node(node.input, beneath_step=False),))
 
     def _node(self, node: Node, *, beneath_step: bool) -> LiveNode:
         """``beneath_step``: what leaves the node is not what leaves its stage."""
@@ -83,9 +83,9 @@ class _Staged:
         work, held = self._of(node)
         below = tuple(self._node(one, beneath_step=not self._is_stage(node)) for one in node.inputs)
         if work is None:
-            return LiveNode(line(node), None, None if beneath_step else self._leaving(node), held, below)
+            return LiveNode(node.line, None, None if beneath_step else self._leaving(node), held, below)
         told = not beneath_step or self._is_shared(node)
-        return LiveNode(line(node), work, work.rows_out if told else None, held, below)
+        return LiveNode(node.line, work, work.rows_out if told else None, held, below)
 
     def _is_stage(self, node: Node) -> bool:
         return any(one is node for one in (*self.stages.scans, *self.stages.operators))
@@ -140,11 +140,11 @@ class _LookedUp:
 
     def output(self, node: Output) -> LiveNode:
         inputs = (self._node(node.input),)
-        return LiveNode(line(node), None, self.counts.get("rows_out"), inputs=inputs, memo=self.lookups.memo)
+        return LiveNode(node.line, None, self.counts.get("rows_out"), inputs=inputs, memo=self.lookups.memo)
 
     def _node(self, node: Node) -> LiveNode:
         below = tuple(self._node(one) for one in node.inputs)
         if isinstance(node, Scan):
-            return LiveNode(line(node), None, self.counts.get("rows_in"))
+            return LiveNode(node.line, None, self.counts.get("rows_in"))
         cached = self.lookups.tables.get(node.name) if isinstance(node, LookupTable) else None
-        return LiveNode(line(node), None, None, inputs=below, cached=cached)
+        return LiveNode(node.line, None, None, inputs=below, cached=cached)

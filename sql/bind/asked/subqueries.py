@@ -37,9 +37,8 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjuncts, split
 from dovetail.sql.plan.joins import Apply
 from dovetail.sql.plan.maps import filtered
-from dovetail.sql.plan.nodes import Aggregate, Join, Map, Node, column_of
-from dovetail.sql.plan.properties import one_row, walk
-from dovetail.sql.plan.unique_keys import never_null, unique_keys
+from dovetail.sql.plan.nodes import Aggregate, Join, Map, Node
+from dovetail.sql.plan.properties import walk
 
 _ASKED = f"{HIDDEN_TABLE}in"
 """What the columns of a subquery are called while the condition on them is looked up."""
@@ -260,7 +259,7 @@ class Subqueries:
                 where=place,
                 fix="select the one that is meant: (SELECT max(x) FROM r)",
             )
-        if not (one_row(rows.node) or _told_by_key(rows.node, scope)):
+        if not (rows.node.single_row or _told_by_key(rows.node, scope)):
             raise Unsupported(
                 "a subquery that stands for a value has one row, and this one can have several",
                 where=place,
@@ -288,9 +287,9 @@ class Subqueries:
             return []
         scope = from_item.scope
         trees = [resolved(value, scope, clause) for value in existence.values]
-        given = never_null(from_item.node)
+        given = from_item.node.not_null
         known = [isinstance(tree, exp.Column) and tree.name in given for tree in trees]
-        sure = [column in never_null(found.rows.node) for column in found.rows.columns]
+        sure = [column in found.rows.node.not_null for column in found.rows.columns]
         if len(trees) > 1 and not all(known + sure):
             raise Unsupported(
                 "NOT IN of several columns that can be NULL is not supported: a row of which one is NULL is neither in "
@@ -302,7 +301,7 @@ class Subqueries:
         unknown = []
         if not all(sure):
             nulls = self._rows(scope, existence)
-            absent = Expr.condition(_is_null(column_of(nulls.node, nulls.columns[0]).tree))
+            absent = Expr.condition(_is_null(nulls.node.column(nulls.columns[0]).tree))
             unknown.append(_Asked(replace(nulls, node=filtered(nulls.node, [absent]))))
         if not all(known):
             unknown.append(_Asked(self._rows(scope, existence), (_is_null(trees[0]),)))
@@ -321,7 +320,7 @@ def _told_by_key(node: Node, outer: Scope) -> bool:
     while isinstance(node, Map):
         pairs = [comparison(term, around, node.input.schema) for term in split(node.where)]
         told = {pair.right.plain for pair in pairs if pair is not None and pair.operator == "="}
-        if any(set(key) <= told for key in unique_keys(node.input)):
+        if any(set(key) <= told for key in node.input.unique_keys):
             return True
         node = node.input
     return False

@@ -28,7 +28,7 @@ from dovetail.sql.expressions.predicates import conjuncts
 from dovetail.sql.plan.joins import AsWritten
 from dovetail.sql.plan.joins.as_written import Choice
 from dovetail.sql.plan.maps import filtered, identity
-from dovetail.sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
+from dovetail.sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin
 from dovetail.sql.plan.properties import rules_of
 from dovetail.sql.query_settings import QuerySettings
 from dovetail.sql.syntax.rules import Rules
@@ -44,7 +44,7 @@ def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySetti
     scope = left.scope + right.scope
     using = using_names(join, left.scope, right.scope)
     trees = [
-        equality(column_of(left.node, first), column_of(right.node, second))
+        equality(left.node.column(first), right.node.column(second))
         for first, second in left.scope.halves(right.scope, using)
     ]
     conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
@@ -125,7 +125,7 @@ def _node(
         return _static_join(kind, left, right, on, pad, place)
     if isinstance(right, LookupTable):
         refuse_method(how, kind, place)
-        return LookupJoin(kind, left, right, on, pad=pad, place=place)
+        return LookupJoin(left, right, kind, on, pad=pad, place=place)
     if direct_joins(settings) == "only":
         raise Unsupported(
             "join_algorithm = 'direct' looks up the rows of a mutable stream, a view or a dictionary, and the "
@@ -153,7 +153,7 @@ def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], 
             where=place,
             fix="INNER, LEFT, LEFT SEMI or LEFT ANTI JOIN with the stream on the left",
         )
-    return StaticJoin(kind, left, right, on, pad=pad, place=place)
+    return StaticJoin(left, right, kind, on, pad=pad, place=place)
 
 
 def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[str], kind: JoinKind) -> FromItem:
@@ -165,7 +165,7 @@ def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[s
         internal = second if kind == JoinKind.RIGHT else first
         if kind == JoinKind.FULL:
             internal = f"{first}|{second}"
-            whichever = coalesce(column_of(node, first), column_of(node, second))
+            whichever = coalesce(node.column(first), node.column(second))
             computed.append((internal, Expr.over(whichever, node.schema)))
         columns.append((name, first, second, internal))
     if computed:

@@ -13,7 +13,7 @@ from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.schema import Kind
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.plan.nodes import Join, Keyed, LookupJoin, Node, Scan, Static, rebuilt
-from dovetail.sql.plan.properties import changes, source_of, walk
+from dovetail.sql.plan.properties import source_of, walk
 from dovetail.sql.relations import Stream
 
 
@@ -33,7 +33,7 @@ def keyed_rows(item: FromItem, name: str, keys: Sequence[str], place: str) -> Fr
             f'"{name}" is read once and does not change, so it has no changelog', where=place, fix=f"write FROM {name}"
         )
     joins = any(isinstance(below, Join | LookupJoin) for below in walk(item.node))
-    if changes(item.node) and not joins:
+    if item.node.updates and not joins:
         raise _is_changelog(name, place)
     if source_of(item.node) is None:
         raise Unsupported(

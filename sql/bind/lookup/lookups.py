@@ -19,7 +19,7 @@ from dovetail.sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
 from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.expressions.dict_functions import DictCall, dict_calls
 from dovetail.sql.expressions.expression import Expr, structure
-from dovetail.sql.plan.nodes import Cover, LookupJoin, LookupTable, column_of
+from dovetail.sql.plan.nodes import Cover, LookupJoin, LookupTable
 from dovetail.sql.query_settings import QuerySettings
 from dovetail.sql.relations import HasRows, Relations, Stream, with_rows
 from dovetail.sql.syntax.calls import dotted_name
@@ -131,10 +131,10 @@ def _asking(
     columns = [table.internal(name) for name in definition.primary_key]
     defaults = attribute_defaults(definition)
     node = LookupJoin(
-        JoinKind.LEFT,
         from_item.node,
         table,
-        on=tuple(_equal(key, column_of(table, column)) for column, key in zip(columns, keys, strict=True)),
+        JoinKind.LEFT,
+        on=tuple(_equal(key, table.column(column)) for column, key in zip(columns, keys, strict=True)),
         padding=tuple((table.internal(name), value) for name, value in defaults.items()),
         place=place_of(call.keys[0], clause),
     )

@@ -26,7 +26,6 @@ from dovetail.sql.plan.joins.asof_once import AsofOnce
 from dovetail.sql.plan.joins.inequality import TimeInequality
 from dovetail.sql.plan.nodes import Join
 from dovetail.sql.plan.time_text import per_unit
-from dovetail.sql.plan.unique_keys import unique_keys
 from dovetail.sql.syntax.types import LOCAL
 
 _FORM = "ON l.key = r.key AND l.time >= r.time"
@@ -76,7 +75,7 @@ def with_nearest(
         raise _condition(join, left, right, beside[0])
     kind = right.with_hidden().schema.field(made.right).type
     distance = None if tolerance is None else _distance(join, chosen, tolerance, made.looks_back, kind)
-    tie_breaks = next(iter(unique_keys(join.right)), ())
+    tie_breaks = next(iter(join.right.unique_keys), ())
     nearest = replace(how, inequality=made, tie_breaks=tie_breaks, tolerance=distance)
     return replace(join, how=nearest, residual=None)
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.dataflow.ports import Watermark
-from dovetail.sql.plan.event_times import EventTimeOrigin, origin_of, with_watermark
+from dovetail.sql.plan.event_times import origin_of, with_watermark
 from dovetail.sql.plan.joins.alignment import Alignment
 from dovetail.sql.plan.joins.as_written import LAG_BEHIND, Lag
-from dovetail.sql.plan.nodes import Node, column_of
+from dovetail.sql.plan.nodes import EventTimeOrigin, Node
 from dovetail.sql.query_settings import QuerySettings
 
 LAG_FORM = f"{LAG_BEHIND}(20ms, l.time, r.time)"
@@ -45,7 +45,7 @@ def aligned(left: Node, right: Node, lag: Lag, settings: QuerySettings) -> Align
 
 
 def _origin(node: Node, column: str, place: str) -> EventTimeOrigin:
-    origin = origin_of(node, column_of(node, column))
+    origin = origin_of(node, node.column(column))
     if origin is None or origin.shift or not pa.types.is_timestamp(origin.type):
         raise Unsupported(f"{LAG_BEHIND} compares times that are columns of two streams", where=place, fix=LAG_FORM)
     return origin

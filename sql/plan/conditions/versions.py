@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 import pyarrow as pa
 
@@ -13,60 +12,20 @@ from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.event_times import origin_of, with_watermark
 from dovetail.sql.plan.joins.temporal import Temporal
-from dovetail.sql.plan.nodes import (
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
-    Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
-    Map,
-    MultiwayJoin,
-    Node,
-    Over,
-    Scan,
-    Sessions,
-    SetOperation,
-    Static,
-    StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
-)
+from dovetail.sql.plan.nodes import ArrayJoin, Keyed, Map, Node, Scan, StaticJoin
 
 
 def versions(right: Node) -> Node:
     """The right side of a one-shot ASOF join: an update of a keyed stream adds a version to those that are kept, as
     does each row of a query that is read as upserts.
     """
-    match right:
-        case Scan():
-            if right.stream.kind != Kind.UPSERT:
-                return right
-            return replace(right, stream=replace(right.stream, kind=Kind.APPEND, version=""), records=right.stream)
-        case Map() | ArrayJoin() | StaticJoin():
-            return replace(right, input=versions(right.input))
-        case Keyed():
-            return right.input
-        case (
-            Static()
-            | Window()
-            | Join()
-            | MultiwayJoin()
-            | DeltaJoin()
-            | Aggregate()
-            | Sessions()
-            | UnionAll()
-            | SetOperation()
-            | Over()
-            | TopN()
-            | LookupJoin()
-            | LookupTable()
-        ):
-            return right
-        case _:
-            assert_never(right)
+    if isinstance(right, Keyed):
+        return right.input
+    if isinstance(right, Map | ArrayJoin | StaticJoin):
+        return replace(right, input=versions(right.input))
+    if not isinstance(right, Scan) or right.stream.kind != Kind.UPSERT:
+        return right
+    return replace(right, stream=replace(right.stream, kind=Kind.APPEND, version=""), records=right.stream)
 
 
 @dataclass(frozen=True)

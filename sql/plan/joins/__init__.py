@@ -11,7 +11,7 @@
     Apply           a subquery in a condition: the rule ``unnest`` makes one of the others of it
     AsWritten       not chosen yet: the rule ``strategy`` makes one of the others of it
 
-Passes over a plan ask ``join.how`` rather than which kind it is; those that have to tell them apart match all of them.
+Passes over a plan ask ``join.how`` rather than which kind it is: what a method answers stands in ``JoinMethod``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dovetail.sql.plan.joins.bidirectional import Bidirectional
 from dovetail.sql.plan.joins.dynamic_filter import DynamicFilter
 from dovetail.sql.plan.joins.enrichment import Enrichment
 from dovetail.sql.plan.joins.latest import Latest
+from dovetail.sql.plan.joins.method import JoinMethod
 from dovetail.sql.plan.joins.range import Range
 from dovetail.sql.plan.joins.temporal import Temporal
 
@@ -40,7 +41,3 @@ __all__ = [
     "Range",
     "Temporal",
 ]
-
-JoinMethod = (
-    Bidirectional | Range | Enrichment | AsofOnce | Latest | Asof | Temporal | DynamicFilter | AsWritten | Apply
-)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dovetail.joins.operators.one_shot import Alignment
-from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs
+from dovetail.sql.plan.canonical_values import Form, members
+from dovetail.sql.plan.joins.method import JoinInputs, JoinMethod
 from dovetail.sql.plan.time_text import length_text
 
 __all__ = ["AlignedJoinMethod", "Alignment"]
@@ -16,7 +17,7 @@ _MS = pa.timestamp("ms")
 
 
 @dataclass(frozen=True)
-class AlignedJoinMethod(BaseJoinMethod):
+class AlignedJoinMethod(JoinMethod):
     """``alignment``: how long a left row waits; None: it is answered when it comes."""
 
     alignment: Alignment | None = None
@@ -24,6 +25,11 @@ class AlignedJoinMethod(BaseJoinMethod):
     @property
     def columns_read(self) -> frozenset[str]:
         return frozenset() if self.alignment is None else frozenset({self.alignment.left_time})
+
+    @property
+    def canonical_alignment(self) -> Form | None:
+        found = self.alignment
+        return None if found is None else members(left_time=found.left_time, lag_ms=found.lag_ms)
 
     def conditions(self, inputs: JoinInputs) -> list[str]:
         if self.alignment is None:

@@ -13,17 +13,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dovetail.changelog.errors import InternalError
 from dovetail.joins.dataflow.ports import JoinKind
-from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs
+from dovetail.sql.plan.canonical_values import Form
+from dovetail.sql.plan.joins.method import JoinInputs, JoinMethod
 
 
 @dataclass(frozen=True)
-class Apply(BaseJoinMethod):
+class Apply(JoinMethod):
     """``single``: the right side gives one row at most, whose column is a value: INNER or LEFT."""
 
     single: bool = False
 
     operator: ClassVar[str] = "Apply"
+
+    @property
+    def canonical(self) -> Form:
+        raise InternalError("a join that was not chosen yet has no state")
 
     def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
         return True

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from dovetail.changelog.errors import InternalError
 from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.expressions.expression import Expr
-from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs
+from dovetail.sql.plan.canonical_values import Form
+from dovetail.sql.plan.joins.method import JoinInputs, JoinMethod
 
 LAG_BEHIND = "lag_behind"
 """The modifier of ON that makes a join wait for its right side."""
@@ -34,7 +36,7 @@ class Lag:
 
 
 @dataclass(frozen=True)
-class AsWritten(BaseJoinMethod):
+class AsWritten(JoinMethod):
     """What a JOIN says beside its kind and its condition.
 
     as_of   TEMPORAL: an expression over the left row; None elsewhere
@@ -46,6 +48,10 @@ class AsWritten(BaseJoinMethod):
     lag: Lag | None = None
 
     operator: ClassVar[str] = "Join"
+
+    @property
+    def canonical(self) -> Form:
+        raise InternalError("a join that was not chosen yet has no state")
 
     def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
         return True

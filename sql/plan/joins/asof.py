@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.inequality import UNKNOWN, TimeInequality
-from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides, kept, open_times
+from dovetail.sql.plan.joins.method import JoinInputs, JoinMethod, Key, KeyedSides, kept, open_times
 from dovetail.sql.plan.time_text import length_text
 
 
 @dataclass(frozen=True)
-class Asof(BaseJoinMethod):
+class Asof(JoinMethod):
     """What is taken of the right rows for which ``inequality`` holds: the nearest.
 
     tie_breaks  columns by which the smallest of equal right rows is taken; empty: the last arrived
@@ -30,6 +31,15 @@ class Asof(BaseJoinMethod):
     @property
     def columns_read(self) -> frozenset[str]:
         return self.inequality.columns | frozenset(self.tie_breaks)
+
+    @property
+    def canonical(self) -> Form:
+        return members(
+            kind="asof",
+            inequality=self.inequality.canonical,
+            tie_breaks=list(self.tie_breaks),
+            tolerance=self.tolerance,
+        )
 
     def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
         return True

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.alignment import AlignedJoinMethod
 from dovetail.sql.plan.joins.inequality import UNKNOWN, TimeInequality
 from dovetail.sql.plan.joins.method import JoinInputs
@@ -27,6 +28,15 @@ class AsofOnce(AlignedJoinMethod):
     @property
     def columns_read(self) -> frozenset[str]:
         return super().columns_read | self.inequality.columns
+
+    @property
+    def canonical(self) -> Form:
+        return members(
+            kind="asof_once",
+            inequality=self.inequality.canonical,
+            keep_versions=self.keep_versions,
+            alignment=self.canonical_alignment,
+        )
 
     def conditions(self, inputs: JoinInputs) -> list[str]:
         return [*self.inequality.text(), f"keep_versions={self.keep_versions}", *super().conditions(inputs)]

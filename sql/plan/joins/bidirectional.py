@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.method import JoinInputs, counted, current
 from dovetail.sql.plan.joins.symmetric import SymmetricJoinMethod
 
@@ -16,6 +17,10 @@ from dovetail.sql.plan.joins.symmetric import SymmetricJoinMethod
 @dataclass(frozen=True)
 class Bidirectional(SymmetricJoinMethod):
     operator: ClassVar[str] = "Bidirectional"
+
+    @property
+    def canonical(self) -> Form:
+        return members(kind="bidirectional")
 
     def keeps_both(self, inputs: JoinInputs) -> bool:
         return True

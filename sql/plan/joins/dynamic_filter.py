@@ -12,13 +12,14 @@ from typing import ClassVar
 
 from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.joins.operators.dynamic_filter import MovingBound
-from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides, current
+from dovetail.sql.plan.canonical_values import Form, members
+from dovetail.sql.plan.joins.method import JoinInputs, JoinMethod, Key, KeyedSides, current
 
 __all__ = ["DynamicFilter", "MovingBound"]
 
 
 @dataclass(frozen=True)
-class DynamicFilter(BaseJoinMethod):
+class DynamicFilter(JoinMethod):
     """``bound``: the inequality that it goes by, which is part of the residual condition too; None: there is none."""
 
     bound: MovingBound | None = None
@@ -32,6 +33,12 @@ class DynamicFilter(BaseJoinMethod):
     @property
     def columns_read(self) -> frozenset[str]:
         return frozenset() if self.bound is None else frozenset({self.bound.left, self.bound.right})
+
+    @property
+    def canonical(self) -> Form:
+        found = self.bound
+        bound = None if found is None else members(left=found.left, comparison=found.comparison, right=found.right)
+        return members(kind="dynamic_filter", bound=bound)
 
     def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
         return left or right

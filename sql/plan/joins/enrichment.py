@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.alignment import AlignedJoinMethod
 from dovetail.sql.plan.joins.method import JoinInputs
 
@@ -20,6 +21,10 @@ class Enrichment(AlignedJoinMethod):
 
     operator: ClassVar[str] = "Enrichment"
     answers_once: ClassVar[bool] = True
+
+    @property
+    def canonical(self) -> Form:
+        return members(kind="enrichment", alignment=self.canonical_alignment, everywhere=self.everywhere)
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         kept = super().state(kind, inputs)

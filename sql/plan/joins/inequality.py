@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dovetail.sql.plan.canonical_values import Form, members
+
 
 @dataclass(frozen=True)
 class TimeInequality:
@@ -26,6 +28,10 @@ class TimeInequality:
     @property
     def columns(self) -> frozenset[str]:
         return frozenset({self.left, self.right})
+
+    @property
+    def canonical(self) -> Form:
+        return members(left=self.left, comparison=self.comparison, right=self.right)
 
     def text(self) -> list[str]:
         """What EXPLAIN says; nothing before it is known."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dovetail.joins.dataflow.ports import JoinKind
+from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.alignment import AlignedJoinMethod
 from dovetail.sql.plan.joins.method import JoinInput, JoinInputs
 
@@ -18,6 +19,10 @@ class Latest(AlignedJoinMethod):
     takes_one: ClassVar[bool] = True
     null_safe: ClassVar[bool] = False
     goes_by_arrival: ClassVar[bool] = True
+
+    @property
+    def canonical(self) -> Form:
+        return members(kind="latest", alignment=self.canonical_alignment)
 
     def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
         return False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import pyarrow as pa
 
 from dovetail.joins.dataflow.ports import JoinKind, Pad, Watermark
+from dovetail.sql.plan.canonical_values import Form
 
 Key = tuple[str, ...]
 """Names of columns that no two rows share."""
@@ -48,7 +50,7 @@ class KeyedSides:
 
 
 @dataclass(frozen=True)
-class BaseJoinMethod:
+class JoinMethod(ABC):
     """The defaults: a join that answers the rows of its left side, and takes them back with these.
 
     operator         its name in EXPLAIN
@@ -66,6 +68,11 @@ class BaseJoinMethod:
     takes_one: ClassVar[bool] = False
     null_safe: ClassVar[bool] = True
     goes_by_arrival: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def canonical(self) -> Form:
+        """What its state and its output depend on, in the words of checkpoints, whatever the class is called."""
 
     @property
     def everywhere(self) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from dovetail.joins.dataflow.ports import JoinKind, Watermark
 from dovetail.joins.operators.range import Band
+from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.method import JoinInputs, current
 from dovetail.sql.plan.joins.symmetric import SymmetricJoinMethod
 from dovetail.sql.plan.time_text import ceil_ms, length_text, per_unit, span_text, sum_text
@@ -44,6 +45,18 @@ class Range(SymmetricJoinMethod):
 
     def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
         return False if self.append or self.closed else super().updates(kind, left, right)
+
+    @property
+    def canonical(self) -> Form:
+        band = members(
+            left=self.band.left,
+            right=self.band.right,
+            lower=self.band.lower,
+            upper=self.band.upper,
+            left_shift=self.band.left_shift,
+            right_shift=self.band.right_shift,
+        )
+        return members(kind="range", band=band, append=self.append, closed=self.closed, clock=self.clock)
 
     # -- event time --
 

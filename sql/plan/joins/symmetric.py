@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.joins.dataflow.ports import JoinKind, Pad
-from dovetail.sql.plan.joins.method import BaseJoinMethod, Key, KeyedSides
+from dovetail.sql.plan.joins.method import JoinMethod, Key, KeyedSides
 
 
 @dataclass(frozen=True)
-class SymmetricJoinMethod(BaseJoinMethod):
+class SymmetricJoinMethod(JoinMethod):
     def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
         """A padded row is taken back by the first match."""
         pads = kind not in (JoinKind.INNER, JoinKind.SEMI)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dovetail.joins.dataflow.ports import JoinKind
-from dovetail.sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides
+from dovetail.sql.plan.canonical_values import Form, members
+from dovetail.sql.plan.joins.method import JoinInputs, JoinMethod, Key, KeyedSides
 
 
 @dataclass(frozen=True)
-class Temporal(BaseJoinMethod):
+class Temporal(JoinMethod):
     """The version whose time ``right`` is the last not after ``left``; both are columns, of one type from the rule
     ``join_keys`` on.
 
@@ -28,6 +29,10 @@ class Temporal(BaseJoinMethod):
     @property
     def columns_read(self) -> frozenset[str]:
         return frozenset({self.left, self.right, self.deleted})
+
+    @property
+    def canonical(self) -> Form:
+        return members(kind="temporal", left=self.left, right=self.right, deleted=self.deleted)
 
     def unique_keys(self, sides: KeyedSides) -> list[Key]:
         """A left row leaves once: alone, or with one right row."""

@@ -15,8 +15,7 @@ from dataclasses import replace
 from dovetail.joins.aggregates.aggregation import Closing
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.joins import Bidirectional
-from dovetail.sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Scan, Window, column_of
-from dovetail.sql.plan.state.kept_with import kept_with
+from dovetail.sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Scan, Window
 
 Computed = tuple[tuple[str, Expr], ...]
 Same = tuple[Node, Mapping[str, str]]
@@ -57,7 +56,7 @@ def _scans(first: Scan, second: Scan) -> Same | None:
 
 
 def _all_columns(node: Node) -> Map:
-    return Map(node, tuple((name, column_of(node, name)) for name in node.schema.names))
+    return Map(node, tuple((name, node.column(name)) for name in node.schema.names))
 
 
 def _chosen(first: Node, second: Map) -> Same | None:
@@ -142,7 +141,7 @@ def _closing(second: Aggregate, below: Same) -> Closing | None:
 
 def _joins(first: Join, second: Join) -> Same | None:
     """Of joins whose rows stay: those that bound their state by time, or answer once, are their own."""
-    if not isinstance(first.how, Bidirectional) or bool(kept_with(first.right)) != bool(kept_with(second.right)):
+    if not isinstance(first.how, Bidirectional) or bool(first.right.kept_with) != bool(second.right.kept_with):
         return None
     left, right = both(first.left, second.left), both(first.right, second.right)
     if left is None or right is None or not _same(first.residual, second.residual, left, right):
@@ -180,4 +179,4 @@ def _same(first: Expr | None, second: Expr | None, *inputs: Same) -> bool:
 
 def told(expr: Expr, *inputs: Same) -> Expr:
     """An expression over the inputs of the second node, in the columns of both."""
-    return expr.substituted({name: column_of(node, one) for node, names in inputs for name, one in names.items()})
+    return expr.substituted({name: node.column(one) for node, names in inputs for name, one in names.items()})

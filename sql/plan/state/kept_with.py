@@ -7,15 +7,9 @@ from collections.abc import Iterable
 from dovetail.sql.plan.nodes import Aggregate, Keyed, Map, Node, Scan
 
 
-def kept_with(node: Node) -> str:
-    """The alias of the scan with whose rows those of ``node`` are kept; '': they are kept for themselves."""
-    scan = scan_of(node)
-    return "" if scan is None else scan.kept_with
-
-
 def first_of(inputs: Iterable[Node], repeated: Node) -> int:
     """The place of the one among ``inputs`` with which ``repeated`` is kept."""
-    return next(place for place, node in enumerate(inputs) if _alias(node) == kept_with(repeated))
+    return next(place for place, node in enumerate(inputs) if _alias(node) == repeated.kept_with)
 
 
 def _alias(node: Node) -> str:

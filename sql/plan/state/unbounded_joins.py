@@ -13,7 +13,7 @@ import pyarrow as pa
 from dovetail.changelog.schema import TIME, Kind
 from dovetail.sql.plan.joins import Asof, Range
 from dovetail.sql.plan.nodes import DeltaJoin, Join, MultiwayJoin, Node, Output, Scan
-from dovetail.sql.plan.properties import inputs_of, walk
+from dovetail.sql.plan.properties import walk
 from dovetail.sql.syntax.rules import Rules
 
 _ENDS = "join_max_buffered_bytes says at what size of its state the query ends"
@@ -24,7 +24,7 @@ def unbounded_joins(plan: Output | Node) -> Iterator[str]:
     """A line for each join of two inputs that grow, of both of which it keeps all rows."""
     ends = _SPILLS if isinstance(plan, Output) and plan.hybrid is not None and plan.hybrid.joins else _ENDS
     for join in _joins(plan):
-        inputs = inputs_of(join)
+        inputs = join.sides
         if inputs.left.grows and inputs.right.grows and join.how.keeps_both(inputs):
             yield _told(join, ends)
 

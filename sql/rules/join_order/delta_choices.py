@@ -11,7 +11,6 @@ from dovetail.sql.plan.nodes import DeltaJoin, Node
 from dovetail.sql.plan.properties import source_of
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.delta_choice import DeltaChoice, DeltaSetting
-from dovetail.sql.plan.state.delta_steps import delta_steps
 from dovetail.sql.rules.join_order.delta_joins import as_delta_join
 from dovetail.sql.rules.join_order.delta_paths import MOST_INPUTS
 from dovetail.sql.rules.join_order.input_names import input_name
@@ -100,7 +99,7 @@ class DeltaChoices:
 def _rows_kept(join: DeltaJoin, known: KnownSizes) -> float:
     """By all copies; and by the levels in which records become changes."""
     rows = [known.rows[input_name(node)] for node in join.inputs]
-    copies = [copy.input for step in delta_steps(join) for copy in step.copies]
+    copies = [copy.input for step in join.steps for copy in step.copies]
     own = [place for place, node in enumerate(join.inputs) if _keeps_own(node)]
     return sum(rows[place] for place in (*copies, *own))
 

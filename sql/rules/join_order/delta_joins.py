@@ -18,10 +18,10 @@ from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.plan.joins import Bidirectional
 from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import DeltaJoin, Join, Map, Node, UnionAll, rebuilt
-from dovetail.sql.plan.properties import source_of, walk, watermark_at
+from dovetail.sql.plan.nodes.delta_steps import Conditions
+from dovetail.sql.plan.nodes.upserts import UPSERTS
+from dovetail.sql.plan.properties import source_of, walk
 from dovetail.sql.plan.query_plan import QueryPlan
-from dovetail.sql.plan.state.delta_steps import Conditions
-from dovetail.sql.plan.upserts import UPSERTS
 from dovetail.sql.rules.join_order.delta_paths import delta_paths
 from dovetail.sql.rules.join_order.input_names import input_name
 from dovetail.sql.rules.join_order.straight_chain import straight
@@ -63,7 +63,7 @@ def _is_inner(join: Join) -> bool:
 
 def _as_changes(node: Node) -> Node:
     """``node``, whose rows all come to stay or to take back one that does."""
-    source, watermark = source_of(node), watermark_at(node)
+    source, watermark = source_of(node), node.output_watermark
     if source is None or source.stream.kind in UPSERTS:
         # The rule ``keyed_inputs`` gives upserts a level of their own.
         return node

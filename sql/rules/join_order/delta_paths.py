@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dovetail.sql.plan.state.delta_steps import Conditions, InputCopy
+from dovetail.sql.plan.nodes.delta_steps import Conditions, InputCopy
 
 Path = tuple[int, ...]
 MOST_INPUTS = 6

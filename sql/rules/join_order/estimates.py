@@ -7,7 +7,6 @@ unique key; any other condition leaves a third. Under a value of a column that i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
 
 from sqlglot import exp
 
@@ -16,26 +15,17 @@ from dovetail.sql.expressions.expression import Expr, columns_read
 from dovetail.sql.expressions.predicates import split
 from dovetail.sql.plan.nodes import (
     Aggregate,
-    ArrayJoin,
-    DeltaJoin,
     Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
+    JoinChain,
     Map,
-    MultiwayJoin,
     Node,
-    Over,
+    OneInput,
     Scan,
-    Sessions,
     SetOperation,
-    Static,
-    StaticJoin,
     TopN,
     UnionAll,
     Window,
 )
-from dovetail.sql.plan.unique_keys import unique_keys
 from dovetail.sql.relations import Sizes
 
 EQUAL_TO_CONSTANT = 0.1
@@ -63,29 +53,22 @@ class Estimate:
 
 def estimate(node: Node, sizes: Sizes) -> Estimate | None:
     """None where nothing is known: of a topic without records, or of one that cannot be asked."""
-    match node:
-        case Scan():
-            records = sizes(node.topic)
-            return _filtered(node, node.where, Estimate(records, records)) if records else None
-        case Static() | LookupTable():
-            return None
-        case Map():
-            below = estimate(node.input, sizes)
-            return None if below is None else _filtered(node.input, node.where, below)
-        case Window():
-            below = estimate(node.input, sizes)
-            return None if below is None else below.times(node.size_ms / node.slide_ms)
-        case Keyed() | Sessions() | ArrayJoin() | Over() | StaticJoin() | LookupJoin():
-            return estimate(node.inputs[0], sizes)
-        case Aggregate() | TopN():
-            return _of_groups(node, estimate(node.input, sizes))
-        case UnionAll() | SetOperation() | Join() | MultiwayJoin() | DeltaJoin():
-            return _of_several(node, sizes)
-        case _:
-            assert_never(node)
+    if isinstance(node, Scan):
+        records = sizes(node.topic)
+        return _filtered(node, node.where, Estimate(records, records)) if records else None
+    if isinstance(node, UnionAll | SetOperation | Join | JoinChain):
+        return _of_several(node, sizes)
+    below = estimate(node.input, sizes) if isinstance(node, OneInput) else None
+    if below is None:
+        return None
+    if isinstance(node, Map):
+        return _filtered(node.input, node.where, below)
+    if isinstance(node, Window):
+        return below.times(node.size_ms / node.slide_ms)
+    return _of_groups(node, below) if isinstance(node, Aggregate | TopN) else below
 
 
-def _of_several(node: UnionAll | SetOperation | Join | MultiwayJoin | DeltaJoin, sizes: Sizes) -> Estimate | None:
+def _of_several(node: UnionAll | SetOperation | Join | JoinChain, sizes: Sizes) -> Estimate | None:
     """Of a union all rows; of an outer join those of the side that is kept; of an inner one those of the larger side,
     as far as they are found on the other.
     """
@@ -104,12 +87,10 @@ def _of_several(node: UnionAll | SetOperation | Join | MultiwayJoin | DeltaJoin,
     return Estimate(larger.rows * other.rows / other.all, larger.all) if kind is JoinKind.INNER else larger
 
 
-def _of_groups(node: Aggregate | TopN, below: Estimate | None) -> Estimate | None:
-    if below is None:
-        return None
+def _of_groups(node: Aggregate | TopN, below: Estimate) -> Estimate:
     groups = 1.0
     if node.by:
-        told_apart = any(set(key) <= set(node.by) for key in unique_keys(node.input))
+        told_apart = any(set(key) <= set(node.by) for key in node.input.unique_keys)
         groups = below.rows if told_apart else max(1.0, below.rows / ROWS_OF_A_VALUE)
     if isinstance(node, TopN):
         groups = min(below.rows, groups * (node.last - node.first + 1))
@@ -120,7 +101,7 @@ def _filtered(node: Node, where: Expr | None, below: Estimate) -> Estimate:
     """The rows of ``node`` that pass ``where``."""
     rows = below.rows
     if where is not None:
-        alone = {key[0] for key in unique_keys(node) if len(key) == 1}
+        alone = {key[0] for key in node.unique_keys if len(key) == 1}
         for term in split(where):
             rows *= _part(term, alone, below.all)
     return Estimate(rows, below.all)

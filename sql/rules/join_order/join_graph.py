@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from dovetail.sql.expressions.expression import Expr, columns_read
 from dovetail.sql.plan.nodes import Node
-from dovetail.sql.plan.unique_keys import unique_keys
 from dovetail.sql.rules.join_order.estimates import ANY_CONDITION, Estimate
 
 Inputs = int
@@ -186,7 +185,7 @@ class JoinSizes:
 
     @cached_property
     def _keys(self) -> list[list[tuple[str, ...]]]:
-        return [unique_keys(node) for node in self.graph.inputs]
+        return [node.unique_keys for node in self.graph.inputs]
 
     def key(self, left: Inputs, right: Inputs) -> frozenset[str]:
         """By what a join of both goes: equal for joins that an n-way join makes one of."""

@@ -40,7 +40,6 @@ from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import Join, Map, Node, rebuilt
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.delta_choice import read_delta_setting
-from dovetail.sql.plan.unique_keys import unique_keys
 from dovetail.sql.rules.join_order.delta_choices import LEAST_ROWS, WORTH, DeltaChoices
 from dovetail.sql.rules.join_order.joins_chain import JoinsChain, is_plain, pads_right, stay_plain, with_keys
 
@@ -145,7 +144,7 @@ class _Rule:
 
 def _told_apart(node: Node) -> set[frozenset[str]]:
     """The unique keys of which no part is one."""
-    keys = {frozenset(key) for key in unique_keys(node)}
+    keys = {frozenset(key) for key in node.unique_keys}
     return {key for key in keys if not any(other < key for other in keys)}
 
 

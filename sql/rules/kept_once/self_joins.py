@@ -17,9 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.sql.plan.joins import Bidirectional
-from dovetail.sql.plan.nodes import Join, Map, MultiwayJoin, Node, Output, column_of, rebuilt
+from dovetail.sql.plan.nodes import Join, Map, MultiwayJoin, Node, Output, rebuilt
 from dovetail.sql.plan.query_plan import QueryPlan
-from dovetail.sql.plan.state.kept_with import kept_with
 from dovetail.sql.plan.state.same_rows import SameRows, same_rows
 
 
@@ -51,7 +50,7 @@ def _inside(node: Node) -> Node:
     made, names = _made(node), node.schema.names
     if made.schema.names == names:
         return made
-    return Map(made, columns=tuple((name, column_of(made, name)) for name in names))
+    return Map(made, columns=tuple((name, made.column(name)) for name in names))
 
 
 def _together(inputs: tuple[Node, ...], keys: tuple[tuple[str, ...], ...]) -> list[Node]:
@@ -59,7 +58,7 @@ def _together(inputs: tuple[Node, ...], keys: tuple[tuple[str, ...], ...]) -> li
     made: list[Node] = []
     for place, node in enumerate(inputs):
         for of, earlier in enumerate(made):
-            found = None if kept_with(earlier) else same_rows(earlier, node)
+            found = None if earlier.kept_with else same_rows(earlier, node)
             if found is not None and _same_key(found, keys[of], keys[place]):
                 made[of] = found.node
                 made.append(found.repeated)

@@ -24,11 +24,11 @@ from dataclasses import dataclass, replace
 
 from dovetail.changelog.schema import Kind
 from dovetail.sql.expressions.expression import Expr
-from dovetail.sql.plan.nodes import Keyed, Map, Node, Output, Scan, column_of
+from dovetail.sql.plan.nodes import Keyed, Map, Node, Output, Scan
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.common_rows import both, told
 from dovetail.sql.plan.state.common_subplans import Subplan, as_subplan
-from dovetail.sql.plan.state.kept_with import first_of, kept_with
+from dovetail.sql.plan.state.kept_with import first_of
 
 
 def subplans(plan: QueryPlan) -> QueryPlan:
@@ -64,7 +64,7 @@ class SharedReading:
     def rows(self) -> Node:
         if self.where is None and list(self.names.items()) == [(name, name) for name in self.node.schema.names]:
             return self.node
-        return Map(self.node, tuple((name, column_of(self.node, one)) for name, one in self.names.items()), self.where)
+        return Map(self.node, tuple((name, self.node.column(one)) for name, one in self.names.items()), self.where)
 
 
 def _next(rows: Node) -> tuple[SharedReading, SharedReading] | None:
@@ -90,7 +90,7 @@ def _subplans(node: Node) -> Iterator[Subplan]:
 
 def _kept_for_sides(node: Node) -> set[int]:
     """The places of the inputs that a join keeps once for several of its sides."""
-    repeated = [place for place, one in enumerate(node.inputs) if kept_with(one)]
+    repeated = [place for place, one in enumerate(node.inputs) if one.kept_with]
     return {*repeated, *(first_of(node.inputs, node.inputs[place]) for place in repeated)}
 
 

@@ -16,7 +16,6 @@ from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import ARRIVAL
 from dovetail.sql.plan.nodes import ArrayJoin
 from dovetail.sql.plan.properties import walk
-from dovetail.sql.plan.unique_keys import unique_keys
 from dovetail.sql.transforms.array_join_step import ArrayJoinStep
 from tests.sql.world import World
 
@@ -211,8 +210,8 @@ def test_an_array_is_not_repeated_for_its_elements(world: World) -> None:
 
 def test_the_rows_of_a_row_share_its_key(world: World) -> None:
     node = the_array_join(world, "SELECT id, x FROM m ARRAY JOIN a AS x")
-    assert unique_keys(node.input) == [("m.id",)]
-    assert unique_keys(node) == []
+    assert node.input.unique_keys == [("m.id",)]
+    assert node.unique_keys == []
 
 
 def test_event_times_pass(world: World) -> None:

@@ -7,8 +7,7 @@ from typing import get_args
 
 import pytest
 
-from dovetail.sql.plan.fingerprint.canonical_plan import canonical
-from dovetail.sql.plan.fingerprint.plan_fingerprint import FORM_VERSION, fingerprint, readable_form
+from dovetail.sql.plan.fingerprint import FORM_VERSION, fingerprint, readable_form
 from dovetail.sql.plan.nodes import Node, Output
 from dovetail.sql.planner import Plan
 from tests.sql import lookup_world
@@ -99,7 +98,7 @@ def test_every_part_of_every_node_counts(variant: Variant) -> None:
     path, one, other = variant
     assert one != other
     left_out = any(path == name or path.startswith((f"{name}.", f"{name}[", f"{name}<")) for name in NOT_OF_THE_STATE)
-    assert (canonical(one) == canonical(other)) == left_out
+    assert (one.canonical == other.canonical) == left_out
 
 
 def test_a_column_that_the_query_does_not_read_does_not_count() -> None:

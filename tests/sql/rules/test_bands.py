@@ -10,7 +10,6 @@ import pytest
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.joins.operators.range import Band, RangeSpec
-from dovetail.sql.plan.explain import line
 from dovetail.sql.plan.joins import Bidirectional, Enrichment, Range
 from dovetail.sql.plan.nodes import Join, Scan
 from dovetail.sql.plan.properties import walk
@@ -196,9 +195,9 @@ def test_rows_that_can_be_taken_back_stay(world: World) -> None:
     near = "BETWEEN q.ts AND q.ts + INTERVAL '1' MINUTE"
     both = the_join(world, f"SELECT p.k FROM p LEFT JOIN q ON p.k = q.k AND p.ts {near}")
     assert both.how == Range(Band("p.ts", "q.ts", 0, 60 * SECOND, None, None))
-    assert "left the current rows, right the current rows" in line(both)
+    assert "left the current rows, right the current rows" in both.line
     one = the_join(world, f"SELECT a.k FROM a JOIN q ON a.k = q.k AND a.ts {near}")
-    assert "left all rows, unbounded: rows can be taken back" in line(one)
+    assert "left all rows, unbounded: rows can be taken back" in one.line
     assert the_join(world, "SELECT p.k FROM p JOIN q ON p.k = q.k AND p.ts > q.ts").how == Bidirectional()
 
 
@@ -209,15 +208,18 @@ def test_one_shot_joins_have_no_band(world: World) -> None:
 
 def test_the_state_of_a_side_is_named_with_what_clears_it(world: World) -> None:
     parts = "(10 s range + 20 s watermark delay, as wide as the range)"
-    assert f"state: left 30 s of l.t behind r.t {parts}, right 30 s of r.t behind l.t {parts}" in line(
-        the_join(world, streams("date_diff_within(10s, l.t, r.t)"))
+    assert (
+        f"state: left 30 s of l.t behind r.t {parts}, right 30 s of r.t behind l.t {parts}"
+        in the_join(world, streams("date_diff_within(10s, l.t, r.t)")).line
     )
-    assert "state: left 5 s of a.ts behind b.ts, right all rows, unbounded: a.ts - b.ts has no upper bound" in line(
-        the_join(world, tables("a.ts >= b.ts"))
+    assert (
+        "state: left 5 s of a.ts behind b.ts, right all rows, unbounded: a.ts - b.ts has no upper bound"
+        in the_join(world, tables("a.ts >= b.ts")).line
     )
-    assert "there is no watermark over b.tz" in line(the_join(world, tables("a.ts >= b.tz")))
-    assert "left 106 of l.seq behind r.seq" in line(
-        the_join(world, streams("l.seq < r.seq + 100 AND l.seq > r.seq - 100"), watermark_delay=7)
+    assert "there is no watermark over b.tz" in the_join(world, tables("a.ts >= b.tz")).line
+    assert (
+        "left 106 of l.seq behind r.seq"
+        in the_join(world, streams("l.seq < r.seq + 100 AND l.seq > r.seq - 100"), watermark_delay=7).line
     )
 
 

@@ -10,7 +10,6 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.sql.plan.nodes import DeltaJoin
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.plan.state.delta_choice import DeltaSetting, deltas_text, read_delta_setting
-from dovetail.sql.plan.state.delta_steps import delta_steps
 from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Select
@@ -96,7 +95,7 @@ def test_the_fewest_copies_are_kept_and_the_largest_input_the_least() -> None:
     paths = {
         text: [
             [(copy.input, copy.keys) for copy in step.copies]
-            for step in delta_steps(only(f"{FEED} SETTINGS delta_join = '{text}'"))
+            for step in only(f"{FEED} SETTINGS delta_join = '{text}'").steps
         ]
         for text in ("(p f v)", "(v f p)")
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dovetail.sql.plan.explain import explain
+from dovetail.sql.plan.nodes import Node, Output
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.planner import bound_query
 from dovetail.sql.query_settings import checked
@@ -65,7 +66,7 @@ QUERIES = {
 
 def text(plan: QueryPlan) -> str:
     """The fragments, and the tree that is not one yet."""
-    trees = plan.fragments if plan.output is not None else (*plan.upstream, plan.rows)
+    trees: tuple[Output | Node, ...] = plan.fragments if plan.output is not None else (*plan.upstream, plan.rows)
     return "\n\n".join(explain(tree) for tree in trees)
 
 

@@ -7,7 +7,6 @@ import random
 import pytest
 
 from dovetail.joins.operators.range import Band
-from dovetail.sql.plan.explain import line
 from dovetail.sql.plan.joins import Bidirectional, Range
 from dovetail.sql.plan.nodes import Join
 from dovetail.sql.plan.properties import walk
@@ -31,7 +30,7 @@ def the_join(query: str) -> Join:
 
 
 def test_explain_says_what_bounds_the_state() -> None:
-    text = line(the_join(EQUAL.format("JOIN")))
+    text = the_join(EQUAL.format("JOIN")).line
     assert text.startswith("Range inner  on=a.k=b.k,a.at=b.at  a.at = b.at")
     assert "state: left 5 s of a.at behind b.at, right 5 s of b.at behind a.at" in text
     assert "unbounded" not in text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from dovetail.changelog.errors import Unsupported
-from dovetail.sql.plan.explain import line
 from dovetail.sql.plan.joins import Range
 from dovetail.sql.plan.nodes import Join
 from dovetail.sql.plan.properties import walk
@@ -42,7 +41,7 @@ def test_the_uppermost_join_is_closed(world: World, kind: str, emit: str) -> Non
     assert isinstance(join.how, Range)
     assert join.how.closed
     assert not made.updating
-    assert "every row once, when its window is closed" in line(join)
+    assert "every row once, when its window is closed" in join.line
 
 
 def test_a_view_that_is_read_alone_is_read_as_its_query(world: World) -> None:

@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from dovetail.changelog.schema import Kind
 from dovetail.joins.dataflow.ports import Watermark
-from dovetail.sql.plan.event_times import EventTimeOrigin, clocked
-from dovetail.sql.plan.nodes import (
-    Aggregate,
-    ArrayJoin,
-    DeltaJoin,
-    Join,
-    Keyed,
-    LookupJoin,
-    LookupTable,
-    Map,
-    MultiwayJoin,
-    Node,
-    Over,
-    Scan,
-    Sessions,
-    SetOperation,
-    Static,
-    StaticJoin,
-    TopN,
-    UnionAll,
-    Window,
-    column_of,
-)
+from dovetail.sql.plan.event_times import clocked
+from dovetail.sql.plan.nodes import Chained, EventTimeOrigin, Node, UnionAll
 from dovetail.sql.syntax.rules import Rules
 
 
@@ -50,7 +27,7 @@ def why_union_is_timeless(node: Node) -> str:
 def _timed_columns(part: Node, union: UnionAll) -> list[int]:
     """The columns of a part that follow a watermark, by their place."""
     names = enumerate(union.schema.names, start=1)
-    return [place for place, name in names if clocked(part, column_of(part, name), _possible) is not None]
+    return [place for place, name in names if clocked(part, part.column(name), _possible) is not None]
 
 
 def _possible(origin: EventTimeOrigin) -> Watermark | None:
@@ -60,14 +37,6 @@ def _possible(origin: EventTimeOrigin) -> Watermark | None:
 
 
 def _union_below(node: Node) -> UnionAll | None:
-    match node:
-        case UnionAll():
-            return node
-        case Map() | Window() | ArrayJoin() | StaticJoin():
-            return _union_below(node.input)
-        case Scan() | Static() | Keyed() | Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions():
-            return None
-        case SetOperation() | Over() | TopN() | LookupJoin() | LookupTable():
-            return None
-        case _:
-            assert_never(node)
+    while isinstance(node, Chained):
+        node = node.input
+    return node if isinstance(node, UnionAll) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import split
-from dovetail.sql.plan.nodes import DeltaJoin, Join
+from dovetail.sql.plan.nodes.join import Join
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,9 @@ class DeltaStep:
         return tuple(sorted({one.of for one in self.paths}, key=lambda copy: (copy.input, copy.keys, copy.null_safe)))
 
 
-def delta_steps(join: DeltaJoin) -> tuple[DeltaStep, ...]:
+def delta_steps(links: Sequence[Join], paths: Sequence[Sequence[int]]) -> tuple[DeltaStep, ...]:
     """In the order in which they are taken; one less than there are inputs."""
-    conditions = Conditions.of(join.links)
-    return steps_of(conditions, join.paths)
+    return steps_of(Conditions.of(links), paths)
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,7 @@ class Conditions:
     @staticmethod
     def of(links: Sequence[Join]) -> Conditions:
         inputs = (links[0].left, *(link.right for link in links))
-        pairs = [
-            ColumnPair(left, right, safe)
-            for link in links
-            for (left, right), safe in zip(link.keys, link.null_safe or (False,) * len(link.keys), strict=True)
-        ]
+        pairs = [ColumnPair(*pair) for link in links for pair in link.pairs]
         terms = [term for link in links if link.residual is not None for term in split(link.residual)]
         return Conditions(tuple(frozenset(one.schema.names) for one in inputs), tuple(pairs), tuple(terms))
 
