@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, StackError, UnknownName, Unsupported
 from dovetail.runtime.leases import RENEWED_EVERY_S, lease_from_now
-from dovetail.services.session.across_views.elsewhere import explained_elsewhere
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import await_gone, topics_of_select
 from dovetail.services.session.result import Done, Text
@@ -157,8 +156,7 @@ def as_created(context: Context, statement: Select | CreateView) -> Plan:
 
 
 def _explained(context: Context, plan: Plan) -> Text:
-    elsewhere = (f"kept elsewhere: {one}" for one in explained_elsewhere(context, plan))
-    return Text("\n\n".join([plan.explain(), *warned(plan), *elsewhere]))
+    return Text("\n\n".join([plan.explain(), *warned(plan)]))
 
 
 def explain_view(context: Context, statement: ExplainView) -> Text:

@@ -18,7 +18,6 @@ from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
 from dovetail.changelog.schema import Kind, StreamSchema
 from dovetail.runtime.query_plan import on_trial
 from dovetail.services.session import topics
-from dovetail.services.session.across_views.elsewhere import created_elsewhere
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import await_gone, clear, expect_disposable
 from dovetail.services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
@@ -246,7 +245,7 @@ def _materialized(
 
 
 def _beginning(context: Context, plan: Plan) -> str:
-    told = (from_now_on(plan), *warned(plan), *created_elsewhere(context, plan))
+    told = (from_now_on(plan), *warned(plan))
     return "".join(f"; {one}" for one in told if one)
 
 

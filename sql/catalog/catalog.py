@@ -19,14 +19,13 @@ from dovetail.changelog.errors import (
     StackError,
     Unsupported,
 )
-from dovetail.sql.catalog import leaderships, stored_queries, stored_relations, stored_subplans, stored_topics, workers
+from dovetail.sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
 from dovetail.sql.catalog.cycles import refuse_cycle
 from dovetail.sql.catalog.like import matches
 from dovetail.sql.catalog.metadata_tables import engine_for, identity, make
 from dovetail.sql.catalog.records import (
     Actual,
     Desired,
-    KeptShape,
     Leadership,
     Query,
     Relation,
@@ -328,26 +327,7 @@ class Catalog:
     def forget_query(self, query_id: int) -> None:
         """Removes a dropped query, once the runner has cleaned up after it."""
         with self._write() as connection:
-            stored_subplans.forget(connection, query_id)
             stored_queries.remove(connection, query_id)
-
-    # -- what queries keep --
-
-    def note_subplans(self, kept: Mapping[str, Collection[KeptShape]]) -> None:
-        """Fingerprint → the operators that a query of that plan keeps."""
-        with self._write() as connection:
-            for fingerprint, shapes in kept.items():
-                stored_subplans.put(connection, fingerprint, shapes)
-
-    def views_keeping(self, shapes: Collection[str]) -> list[str]:
-        """The living views that may keep one of these, as far as is noted: first those that are nothing else."""
-        with self._read() as connection:
-            return stored_subplans.views_with(connection, shapes)
-
-    def views_not_noted(self) -> list[str]:
-        """The living views of which it is not noted what they keep."""
-        with self._read() as connection:
-            return stored_subplans.views_without(connection)
 
     # -- workers --
 

@@ -63,15 +63,6 @@ QUERIES = sa.Table(
     sqlite_autoincrement=True,
 )
 
-SUBPLANS = sa.Table(
-    "subplans",
-    METADATA,
-    sa.Column("fingerprint", sa.String(128), primary_key=True),
-    sa.Column("shape", sa.String(32), primary_key=True),
-    sa.Column("whole", sa.Boolean, nullable=False),
-)
-"""The operators of a plan that others might keep too; one row with the shape '' where it has none."""
-
 MADE_TOPICS = sa.Table(
     "made_topics",
     METADATA,

@@ -153,14 +153,6 @@ class Query:
 
 
 @dataclass(frozen=True)
-class KeptShape:
-    """The shape of an operator that a query keeps; ``whole``: what the query writes is what that makes."""
-
-    shape: str
-    whole: bool = False
-
-
-@dataclass(frozen=True)
 class Worker:
     """A process that runs lookup queries; ``address`` answers its health and metrics, ``queries`` names what it runs.
 

@@ -15,8 +15,8 @@ updates, and keeps both sides.
 
 A LATEST join that waits for its right side is an ASOF join by the times that it waits by.
 
-It stands before the rules that move conditions: how far conditions move, and over which columns, follows from the kind of join and from which side
-is the left one.
+It stands before the rules that move conditions: how far these go, and over which columns, follows from the kind of join
+and from which side is the left one.
 """
 
 from __future__ import annotations

@@ -15,13 +15,11 @@ from dovetail.services.session.input_progress import await_caught_up
 from dovetail.services.session.result import Text
 from dovetail.services.session.verification.verify import verify
 from dovetail.services.stack import Stack
-from dovetail.sql.across_views.kept_elsewhere import OtherView, kept_elsewhere
 from dovetail.sql.planner import plan_query
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateView
 from tests.docs.pages import Page
 from tests.services.conftest import leave_nothing
-from tests.sql.planner import Planner
 
 PAGE = Page.of("docs/state.md")
 SETUP, SEVERAL, DASHBOARDS, BUDGET = PAGE.blocks("sql")
@@ -80,16 +78,6 @@ def test_the_page_shows_what_a_stack_shows(session: Session, statement: str) -> 
     assert f"    {statement};\n\n```text\n{without_times(shown(session, statement))}```" in without_times(PAGE.text)
 
 
-def test_the_page_shows_what_is_said_of_state_that_another_view_keeps() -> None:
-    *tables, view = (one.strip() for one in SEVERAL.split(";") if one.strip())
-    planner, created = Planner.of(*tables, view), parse_one(view)
-    assert isinstance(created, CreateView)
-    other = OtherView(created.name, plan_query(created.name, created, planner.catalog))
-    [asked] = re.findall(r"^    EXPLAIN (SELECT .*);$", PAGE.text, re.MULTILINE)
-    [told] = kept_elsewhere(planner.plan(asked), [other], planner.catalog)
-    assert f"```text\nkept elsewhere: {told.readable}\n```" in PAGE.text
-
-
 @pytest.mark.services
 def test_the_page_shows_what_views_hold_apart_and_over_a_view(session: Session) -> None:
     held: dict[str, int] = {}
@@ -109,7 +97,6 @@ def test_the_page_shows_what_views_hold_apart_and_over_a_view(session: Session) 
     figures = [held[name] for name in ("purchases_customers", "city_of_them", "name_of_them", "mean_of_them")]
     for told in ([held[name] for name in ("by_city", "by_name", "mean_of_each")], figures):
         assert f"| {' + '.join(map(str, told))} = {sum(told)} |" in PAGE.text
-    assert "is the view purchases_customers (15 rows held)" in shown(session, "EXPLAIN by_name")
 
 
 @pytest.mark.services

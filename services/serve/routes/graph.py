@@ -15,7 +15,6 @@ from dovetail.services.serve.refusals import JSON, RequestRefused, answered
 from dovetail.services.serve.service import service_of, user_of
 from dovetail.services.serve.statements.script import TEXTS, script_of
 from dovetail.services.session import Session
-from dovetail.services.session.across_views.elsewhere import explained_elsewhere
 from dovetail.services.session.queries import as_created
 from dovetail.sql.plan.nodes import Node, Output
 from dovetail.sql.syntax.statements import CreateView, Explain, Select
@@ -64,8 +63,7 @@ async def explain(request: Request) -> Response:
             )
         plan = as_created(session.context, inner)
         fragments = [{"name": one.name, "engine": one.engine.value, "plan": tree(one.output)} for one in plan.fragments]
-        told = {"warnings": list(plan.warnings), "kept_elsewhere": list(explained_elsewhere(session.context, plan))}
-        return {"text": plan.explain(), "fragments": fragments, **told}
+        return {"text": plan.explain(), "fragments": fragments, "warnings": list(plan.warnings)}
 
     return answered(await service.desk.answer(user, ask))
 

@@ -18,7 +18,7 @@ from dovetail.sql.plan.hybrid_state import HybridState
 from dovetail.sql.plan.joins.method import Key
 from dovetail.sql.plan.nodes.event_time import EventTime
 from dovetail.sql.plan.nodes.map import Map
-from dovetail.sql.plan.nodes.node import Node, Partitioned, Shape, clock_column, names_read
+from dovetail.sql.plan.nodes.node import Node, Partitioned, clock_column, names_read
 from dovetail.sql.plan.nodes.passage import Passage
 from dovetail.sql.plan.nodes.scan import EventTimeOrigin
 from dovetail.sql.plan.nodes.window_column import WindowColumn
@@ -229,8 +229,3 @@ class Aggregate(Partitioned):
             closed=self.closed,
             input=self.input.canonical,
         )
-
-    @property
-    def shape(self) -> Shape | None:
-        below = self.input.shape
-        return None if below is None else (f"groups {len(self.by)}", below)

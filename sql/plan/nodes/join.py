@@ -16,11 +16,11 @@ from dovetail.sql.expressions.expression import Expr, coalesce
 from dovetail.sql.expressions.predicates import conjunction
 from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.hybrid_state import HybridState
-from dovetail.sql.plan.joins import Bidirectional, DynamicFilter, JoinMethod
+from dovetail.sql.plan.joins import DynamicFilter, JoinMethod
 from dovetail.sql.plan.joins.method import JoinInputs, Key, KeyedSides, current
 from dovetail.sql.plan.nodes.event_time import EventTime
 from dovetail.sql.plan.nodes.joined import canonical_join, joined_columns, residual_text
-from dovetail.sql.plan.nodes.node import HIDDEN, Cut, Exchange, Node, Operator, Shape, clock_column, names_read
+from dovetail.sql.plan.nodes.node import HIDDEN, Cut, Exchange, Node, Operator, clock_column, names_read
 from dovetail.sql.plan.nodes.passage import Passage
 from dovetail.sql.plan.nodes.window_column import WindowColumn
 
@@ -229,10 +229,3 @@ class Join(Operator):
             right=self.right.canonical,
         )
         return {**own, **canonical_join(self.kind, self.pad, self.on, self.keys, self.residual)}
-
-    @property
-    def shape(self) -> Shape | None:
-        forms = [side.shape for side in self.inputs]
-        if not isinstance(self.how, Bidirectional) or None in forms:
-            return None
-        return (f"join {self.kind.value}", *forms)

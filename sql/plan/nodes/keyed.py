@@ -14,7 +14,7 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.hybrid_state import HybridState
 from dovetail.sql.plan.joins.method import Key
-from dovetail.sql.plan.nodes.node import Node, Partitioned, Shape
+from dovetail.sql.plan.nodes.node import Node, Partitioned
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,3 @@ class Keyed(Partitioned):
             by_arrival=self.by_arrival,
             input=self.input.canonical,
         )
-
-    @property
-    def shape(self) -> Shape | None:
-        below = self.input.shape
-        return None if below is None else ("keyed", below)

@@ -14,7 +14,7 @@ from dovetail.sql.expressions.predicates import split
 from dovetail.sql.plan.canonical_values import Form, computed, expression, members
 from dovetail.sql.plan.joins.method import Key
 from dovetail.sql.plan.nodes.event_time import EventTime
-from dovetail.sql.plan.nodes.node import Chained, Cut, Node, Shape, names_read
+from dovetail.sql.plan.nodes.node import Chained, Cut, Node, names_read
 from dovetail.sql.plan.nodes.upserts import Upserts
 
 
@@ -170,8 +170,3 @@ class Map(Chained):
             where=expression(self.where),
             input=self.input.canonical,
         )
-
-    @property
-    def shape(self) -> Shape | None:
-        """Which columns, and under which condition, is looked at by who compares rows."""
-        return self.input.shape

@@ -9,7 +9,7 @@ from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.method import current
 from dovetail.sql.plan.nodes.join_chain import JoinChain
 from dovetail.sql.plan.nodes.joined import residual_text
-from dovetail.sql.plan.nodes.node import Cut, Exchange, Shape
+from dovetail.sql.plan.nodes.node import Cut, Exchange
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,3 @@ class MultiwayJoin(JoinChain):
     @property
     def canonical(self) -> Form:
         return members(node="multiway_join", joins=self.joins, chain=self.chain.canonical)
-
-    @property
-    def shape(self) -> Shape | None:
-        forms = [one.shape for one in self.inputs]
-        return None if None in forms else (f"multiway {self.joins}", *forms)

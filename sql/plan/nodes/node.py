@@ -40,8 +40,6 @@ HIDDEN = "__k"
 
 Cut = tuple[Expr | None, ...]
 """The expressions by which rows were cut into buckets; None in the place of one whose columns have ended."""
-Shape = tuple[object, ...]
-"""What an operator is at a glance: of which topics, by which kinds of nodes."""
 CUT_SOMEHOW: Cut = (None,)
 """By nothing that could be said of all rows."""
 
@@ -253,11 +251,6 @@ class Node(ABC):
         reworded EXPLAIN changes. It leaves out what only messages say, what limits state without making another one of
         it, and what the query does not read of its streams.
         """
-
-    @property
-    def shape(self) -> Shape | None:
-        """Two that would keep the same rows have one shape; None: no other node is taken for the same."""
-        return None
 
     @property
     def aliases(self) -> tuple[str, ...]:

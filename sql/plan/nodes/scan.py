@@ -22,7 +22,7 @@ from dovetail.sql.plan.canonical_values import (
 )
 from dovetail.sql.plan.joins.method import Key
 from dovetail.sql.plan.nodes.event_time import EventTime
-from dovetail.sql.plan.nodes.node import Cut, Leaf, Node, Shape, names_read
+from dovetail.sql.plan.nodes.node import Cut, Leaf, Node, names_read
 from dovetail.sql.plan.nodes.upserts import UPSERTS, Upserts, ruling
 from dovetail.sql.plan.time_text import watermark_text
 from dovetail.sql.syntax.rules import Rules
@@ -190,10 +190,6 @@ class Scan(Leaf):
         """A column that travels; ``column`` is None of one that every record has."""
         kind = str(self.schema.field(internal).type)
         return {"name": internal, "of": name, "type": kind, **(declaration(column) if column is not None else {})}
-
-    @property
-    def shape(self) -> Shape | None:
-        return "topic", self.topic
 
     @property
     def aliases(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.method import Key
 from dovetail.sql.plan.nodes.event_time import MICROS, EventTime
-from dovetail.sql.plan.nodes.node import Chained, Node, Shape, over
+from dovetail.sql.plan.nodes.node import Chained, Node, over
 from dovetail.sql.plan.nodes.window_column import WindowColumn, extent
 
 
@@ -94,8 +94,3 @@ class Window(Chained):
             end=self.end,
             input=self.input.canonical,
         )
-
-    @property
-    def shape(self) -> Shape | None:
-        below = self.input.shape
-        return None if below is None else ("window", below)

@@ -76,7 +76,7 @@ export async function show(place, _name, { signal }) {
     try {
       const found = await send("/v1/explain", { sql: one.text, single: true }, signal);
       if (editor.field.value !== value) return;
-      const notes = [...found.warnings.map((text) => `warning: ${text}`), ...found.kept_elsewhere.map((text) => `kept elsewhere: ${text}`)];
+      const notes = found.warnings.map((text) => `warning: ${text}`);
       plan.replaceChildren(
         ...notes.map((text) => h("p", {}, text)),
         drawn(found.fragments.map(({ name, plan: root }) => ({ title: name, plan: root }))),

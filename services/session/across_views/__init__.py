@@ -1,1 +1,0 @@
-"""What other views keep already of what a query would keep."""

@@ -1,1 +1,0 @@
-"""What several views keep of the same inputs, each for itself."""
