@@ -23,15 +23,14 @@ from dovetail.sql.expressions.evaluate import RowMap, quoted
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjunction
 from dovetail.sql.plan.hybrid_state import HybridState
-from dovetail.sql.plan.nodes import Chained, DeltaJoin, Join, Node, Operator, Output, Scan, StaticJoin, UnionAll
+from dovetail.sql.plan.nodes import Chained, DeltaJoin, Join, Node, Operator, Output, Scan, Shared, StaticJoin, UnionAll
 from dovetail.sql.plan.nodes.upserts import UPSERTS
-from dovetail.sql.plan.state.common_subplans import as_subplan
 from dovetail.sql.transforms.version_step import VersionStep
 
 
 def dataflow(plan: Output) -> Dataflow:
     """The physical plan."""
-    return _Compiler(plan.hybrid, plan.subplans_once).output(plan)
+    return _Compiler(plan.hybrid).output(plan)
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Stages:
 
 def stages(plan: Output) -> Stages:
     """Of ``dataflow(plan)``."""
-    compiler = _Compiler(plan.hybrid, plan.subplans_once)
+    compiler = _Compiler(plan.hybrid)
     compiler.output(plan)
     several = (
         len(stage.outlets) > 1 and not isinstance(operated, DeltaJoin)
@@ -79,15 +78,14 @@ class _Stream:
 @dataclass
 class _Compiler:
     hybrid: HybridState | None
-    once: bool
     scans: list[TopicScan] = field(default_factory=list)
     stages: list[OperatorNode] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
     scanned: list[Scan] = field(default_factory=list)
     operated: list[Node] = field(default_factory=list)
-    begun: list[_Stream] = field(default_factory=list)
-    """Of subplans: several may read them."""
+    shared: dict[str, _Stream] = field(default_factory=dict)
+    """The rows of shared operators, by name."""
 
     def output(self, plan: Output) -> Dataflow:
         rows = self._stream(plan.input)
@@ -103,14 +101,10 @@ class _Compiler:
         )
 
     def _stream(self, node: Node) -> _Stream:
-        if not self.once or as_subplan(node) is None:
-            return self._made(node)
-        found = next((stream for stream in self.begun if stream.source == node), None)
-        if found is None:
-            self.begun.append(found := self._made(node))
-        return found
-
-    def _made(self, node: Node) -> _Stream:
+        if isinstance(node, Shared):
+            if node.name not in self.shared:
+                self.shared[node.name] = self._stream(node.input)
+            return self.shared[node.name]
         if isinstance(node, Scan):
             return _scanned(node)
         if isinstance(node, Chained):

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dovetail.sql.plan.nodes import Node, Output, Scan
-from dovetail.sql.plan.state.common_subplans import Met
+from dovetail.sql.plan.nodes import Node, Output, Scan, Shared
 from dovetail.sql.plan.state.held_twice import held_again
 
 
 def explain(plan: Output | Node) -> str:
     """The node's line, and below it its inputs, drawn as branches."""
-    return "\n".join(_lines(plan, held_again(plan), Met.none_of(plan)))
+    return "\n".join(_lines(plan, held_again(plan), set()))
 
 
-def _lines(node: Output | Node, again: Mapping[str, tuple[str, ...]], met: Met) -> list[str]:
-    """``again``: under which other aliases the rows of a scan are kept."""
-    if met.again(node):
-        return [line_again(node)]
+def _lines(node: Output | Node, again: Mapping[str, tuple[str, ...]], met: set[str]) -> list[str]:
+    """``again``: under which other aliases the rows of a scan are kept; ``met``: the shared operators drawn so far."""
+    if isinstance(node, Shared):
+        if node.name in met:
+            return [line_again(node)]
+        met.add(node.name)
+        node = node.input
     held = again.get(node.alias, ()) if isinstance(node, Scan) else ()
     text = "  ".join([node.line, *([f"kept twice: also as {', '.join(held)}"] if held else [])])
     return [text, *branches([_lines(below, again, met) for below in node.inputs])]
@@ -33,7 +35,6 @@ def branches(inputs: Sequence[list[str]]) -> list[str]:
     return lines
 
 
-def line_again(node: Output | Node) -> str:
+def line_again(node: Shared) -> str:
     """Of an operator that stands above already: ``Keyed  key=l.id  read and kept with l``."""
-    aliases = node.input.aliases if isinstance(node, Output) else node.aliases
-    return "  ".join([*node.line.split("  ")[:2], f"read and kept with {', '.join(aliases)}"])
+    return "  ".join([*node.line.split("  ")[:2], f"read and kept with {', '.join(node.aliases)}"])

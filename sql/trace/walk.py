@@ -37,6 +37,7 @@ from dovetail.sql.plan.nodes import (
     Map,
     Node,
     Scan,
+    Shared,
     Static,
     StaticJoin,
     TopN,
@@ -77,6 +78,8 @@ class Walk:
             return passing(found, split(node.where), self.ledger)
         if isinstance(node, Map):
             return self._mapped(node, demand, until_ms)
+        if isinstance(node, Shared):
+            return self.rows(node.input, demand, until_ms)
         if isinstance(node, StaticJoin):
             return self._with_static(node, demand, until_ms)
         if isinstance(node, Chained):

@@ -16,7 +16,7 @@ from dovetail.services.serve.service import service_of, user_of
 from dovetail.services.serve.statements.script import TEXTS, script_of
 from dovetail.services.session import Session
 from dovetail.services.session.queries import as_created
-from dovetail.sql.plan.nodes import Node, Output
+from dovetail.sql.plan.nodes import Node, Output, Shared
 from dovetail.sql.syntax.statements import CreateView, Explain, Select
 
 _DETAILS = ("relations", "fragments")
@@ -69,7 +69,9 @@ async def explain(request: Request) -> Response:
 
 
 def tree(node: Output | Node) -> dict[str, Any]:
-    """A node, by its line in EXPLAIN, and its inputs."""
+    """A node, by its line in EXPLAIN, and its inputs; one that several read stands below each of them."""
+    if isinstance(node, Shared):
+        return tree(node.input)
     return {"node": node.line, "inputs": [tree(below) for below in node.inputs]}
 
 

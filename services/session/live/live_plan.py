@@ -15,8 +15,7 @@ from dovetail.sql.compile.dataflow import Stages, stages
 from dovetail.sql.engines import Engine
 from dovetail.sql.fragments import Fragment
 from dovetail.sql.plan.explain import line_again
-from dovetail.sql.plan.nodes import LookupTable, Node, Output, Scan
-from dovetail.sql.plan.state.common_subplans import Met
+from dovetail.sql.plan.nodes import LookupTable, Node, Output, Scan, Shared
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,7 @@ def _live(query: Query, fragment: Fragment, workers: Collection[str]) -> LiveNod
         return _LookedUp(query.progress.get("counts", {}), lookups).output(fragment.output)
     activity = Activity.read(query.progress.get("activity", {}))
     written = query.progress.get("counts", {}).get("rows_out")
-    readers = Met.none_of(fragment.output)
-    return _Staged(stages(fragment.output), activity, readers).output(fragment.output, written)
+    return _Staged(stages(fragment.output), activity).output(fragment.output, written)
 
 
 @dataclass(frozen=True)
@@ -71,15 +69,18 @@ class _Staged:
 
     stages: Stages
     activity: Activity
-    met: Met
+    met: set[str] = field(default_factory=set)
 
     def output(self, node: Output, written: int | None) -> LiveNode:
         return LiveNode(node.line, None, written, inputs=(self._node(node.input, beneath_step=False),))
 
     def _node(self, node: Node, *, beneath_step: bool) -> LiveNode:
         """``beneath_step``: what leaves the node is not what leaves its stage."""
-        if self.met.again(node):
-            return LiveNode(line_again(node), None, None)
+        if isinstance(node, Shared):
+            if node.name in self.met:
+                return LiveNode(line_again(node), None, None)
+            self.met.add(node.name)
+            node = node.input
         work, held = self._of(node)
         below = tuple(self._node(one, beneath_step=not self._is_stage(node)) for one in node.inputs)
         if work is None:

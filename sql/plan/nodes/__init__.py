@@ -49,6 +49,7 @@ from dovetail.sql.plan.nodes.passage import Passage
 from dovetail.sql.plan.nodes.scan import EventTimeOrigin, Scan
 from dovetail.sql.plan.nodes.sessions import Sessions
 from dovetail.sql.plan.nodes.set_operation import SetOperation
+from dovetail.sql.plan.nodes.shared import Shared
 from dovetail.sql.plan.nodes.static import Static
 from dovetail.sql.plan.nodes.static_join import StaticJoin
 from dovetail.sql.plan.nodes.top_n import TopN
@@ -85,6 +86,7 @@ __all__ = [
     "Scan",
     "Sessions",
     "SetOperation",
+    "Shared",
     "Static",
     "StaticJoin",
     "Table",

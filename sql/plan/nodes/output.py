@@ -13,6 +13,7 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.canonical_values import Form, computed, members, record_format
 from dovetail.sql.plan.hybrid_state import HybridState
 from dovetail.sql.plan.nodes.node import Node
+from dovetail.sql.plan.nodes.shared import Shared
 from dovetail.sql.plan.time_text import length_text
 
 
@@ -43,7 +44,6 @@ class Output:
     value_format, key_format  those of the stream that it goes INTO
     period_ms  what changes leaves so often at most (EMIT PERIODIC); 0: at once
     hybrid     the state that may be larger than memory; None: none may
-    subplans_once   equal operators below are one, and several read its rows (``sql.plan.state.common_subplans``)
     clock      the watermark that heartbeats tell those who read the topic; None: none
     """
 
@@ -64,7 +64,6 @@ class Output:
     period_ms: int = 0
     hybrid: HybridState | None = None
     clock: OutputClock | None = None
-    subplans_once: bool = False
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -76,6 +75,11 @@ class Output:
     @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
+
+    @cached_property
+    def shares(self) -> bool:
+        """Whether an operator below has several readers."""
+        return _shares(self.input)
 
     @property
     def line(self) -> str:
@@ -113,8 +117,12 @@ class Output:
             marked=self.marked,
             exchanged=self.exchanged,
             format=self.format,
-            subplans_once=self.subplans_once,
+            subplans_once=self.shares,
             value_format=record_format(self.value_format),
             key_format=record_format(self.key_format),
             input=self.input.canonical,
         )
+
+
+def _shares(node: Node) -> bool:
+    return isinstance(node, Shared) or any(map(_shares, node.inputs))

@@ -19,12 +19,12 @@ known. What one join keeps once for several of its sides is its own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.changelog.schema import Kind
 from dovetail.sql.expressions.expression import Expr
-from dovetail.sql.plan.nodes import Keyed, Map, Node, Output, Scan
+from dovetail.sql.plan.nodes import Keyed, Map, Node, Output, Scan, Shared
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.common_rows import both, told
 from dovetail.sql.plan.state.common_subplans import Subplan, as_subplan
@@ -42,9 +42,46 @@ def _of_fragment(fragment: Output) -> Output:
     rows = fragment.input
     while (readings := _next(rows)) is not None:
         rows = _replaced(rows, readings)
-    found = list(_subplans(rows))
-    again = any(one == other for one, other in itertools.combinations(found, 2))
-    return replace(fragment, input=rows, subplans_once=again)
+    return replace(fragment, input=_named(rows, _repeated(rows)))
+
+
+def _repeated(rows: Node) -> list[Subplan]:
+    """The operators that are met again, in the order in which they are; below such a one nothing is."""
+    met: list[Subplan] = []
+    again: list[Subplan] = []
+
+    def visit(node: Node) -> None:
+        subplan = as_subplan(node)
+        if subplan is not None and subplan in met:
+            again.extend([] if subplan in again else [subplan])
+            return
+        met.extend([] if subplan is None else [subplan])
+        for below in _own_inputs(node):
+            visit(below)
+
+    visit(rows)
+    return again
+
+
+def _own_inputs(node: Node) -> list[Node]:
+    """The inputs, but for those that a join keeps once for several of its sides."""
+    own = _kept_for_sides(node)
+    return [below for place, below in enumerate(node.inputs) if place not in own]
+
+
+def _named(node: Node, repeated: Sequence[Subplan]) -> Node:
+    """``node`` with each of ``repeated`` as references to one definition."""
+    definitions: dict[str, Shared] = {}
+
+    def named(node: Node) -> Node:
+        name = f"s{repeated.index(node) + 1}" if node in repeated else ""
+        if name in definitions:
+            return definitions[name]
+        own = _kept_for_sides(node)
+        made = node.with_inputs(*(one if place in own else named(one) for place, one in enumerate(node.inputs)))
+        return definitions.setdefault(name, Shared(made, name)) if name else made
+
+    return named(node)
 
 
 @dataclass(frozen=True)
@@ -82,10 +119,8 @@ def _subplans(node: Node) -> Iterator[Subplan]:
     subplan = as_subplan(node)
     if subplan is not None:
         yield subplan
-    own = _kept_for_sides(node)
-    for place, below in enumerate(node.inputs):
-        if place not in own:
-            yield from _subplans(below)
+    for below in _own_inputs(node):
+        yield from _subplans(below)
 
 
 def _kept_for_sides(node: Node) -> set[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, note, settings
+from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 from dovetail.changelog.changes import DELTA
@@ -158,7 +158,7 @@ def remember(table: int, row: Row, standing: list[Row]) -> None:
 SIZES = st.lists(st.integers(0, 7).map(lambda power: 10**power), min_size=5, max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(graphs(), SIZES)
 def test_an_order_that_statistics_choose_can_be_set(graph: Graph, sizes: list[int]) -> None:
     """And has the plan that was chosen: so a view goes on under it."""

@@ -70,7 +70,7 @@ RANDOM = st.builds(
 
 
 def is_shared(plan: Plan) -> bool:
-    return any(fragment.output.subplans_once for fragment in plan.fragments)
+    return any(fragment.output.shares for fragment in plan.fragments)
 
 
 @pytest.mark.parametrize("query", QUERIES)

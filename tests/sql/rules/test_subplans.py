@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dovetail.sql.plan.nodes import Node, Output
-from dovetail.sql.plan.state.common_subplans import Met
+from dovetail.sql.plan.nodes import Node, Output, Shared
 from tests.sql.planner import Planner
 
 DDL = (
@@ -39,14 +38,15 @@ def windows(emit: str) -> str:
 
 def shared(query: str, **settings: bool) -> list[str]:
     """The operators that stand above already, each with what is below it."""
-    output = Planner.of(*DDL).only(query, **settings).output
-    return list(_again(output, Met.none_of(output)))
+    return list(_again(Planner.of(*DDL).only(query, **settings).output, set()))
 
 
-def _again(node: Output | Node, met: Met) -> Iterator[str]:
-    if met.again(node):
-        yield type(node).__name__
-        return
+def _again(node: Output | Node, met: set[str]) -> Iterator[str]:
+    if isinstance(node, Shared):
+        if node.name in met:
+            yield type(node.input).__name__
+            return
+        met.add(node.name)
     for below in node.inputs:
         yield from _again(below, met)
 
