@@ -8,7 +8,6 @@ from functools import cached_property
 
 import pyarrow as pa
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import TIME, Column, Kind, StreamSchema
@@ -38,7 +37,6 @@ from dovetail.sql.plan.state.unbounded_joins import unbounded_joins
 from dovetail.sql.query_settings import QuerySettings, Value, checked
 from dovetail.sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planned
 from dovetail.sql.rules import meeting, rewritten
-from dovetail.sql.syntax.dialect import Dovetail
 from dovetail.sql.syntax.faults import told_in_order
 from dovetail.sql.syntax.grammar.pasted.foreign_names import with_own_names
 from dovetail.sql.syntax.parse import parse_one
@@ -220,7 +218,7 @@ def _planned(
 ) -> Plan:
     if is_static(statement.query, {}, catalog):
         query, dialect = reading(statement, catalog)
-        snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
+        snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect)
         reads = tuple(relation for relation in snapshot.relations if not is_of_system(relation))
         return Plan(name, merged, snapshot=snapshot, reads=reads, made_of=catalog.made_of)
     bound = bound_query(name, statement, catalog, merged)
@@ -252,7 +250,7 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
     query, limit = without_ending_limit(query) if isinstance(statement, Select) else (query, None)
     delay_ms = (statement.emit.delay_ms or 0) if statement.emit is not None else 0
     merged = _delayed(checked({**of_view, **settings.values}), delay_ms)
-    bound = Binder(catalog, merged, _stream_of(catalog), dialect=dialect).bind(query, select_list(statement.text))
+    bound = Binder(catalog, merged, _stream_of(catalog), dialect=dialect).bind(query)
     _refuse_idle_policy(statement.emit, bound.node)
     into = statement.into if isinstance(statement, CreateView) else None
     return QueryPlan(
@@ -360,7 +358,7 @@ def _refuse_idle_policy(emit: Emit | None, node: Node) -> None:
 def recompute(name: str, statement: Select | CreateView, catalog: Relations) -> Snapshot:
     """The batch query that says what the rows of ``statement`` should be now."""
     query, dialect, _ = _read(statement, catalog, checked(statement.settings))
-    return snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
+    return snapshot_of(query, catalog, _stream_of(catalog), dialect)
 
 
 def stream_of(catalog: Relations, name: str) -> Stream:
@@ -438,33 +436,3 @@ def _endless(name: str) -> Unsupported:
     return Unsupported(
         f'the view would read what it writes to "{name}", for ever', where="INTO", fix="INTO another stream"
     )
-
-
-def select_list(text: str) -> tuple[str, ...]:
-    """The items of the outermost SELECT list, as they are written."""
-    tokens = Dovetail().tokenize(text)
-    depth, items, start, last = 0, [], -1, -1
-    for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth == 0 and start < 0 and token.token_type == TokenType.SELECT:
-            start = last = token.end + 1
-            continue
-        if start < 0:
-            continue
-        ends = depth == 0 and token.token_type in _AFTER_LIST
-        if ends or (depth == 0 and token.token_type == TokenType.COMMA):
-            items.append(text[start:last].strip())
-            start = token.end + 1
-            if ends:
-                return tuple(items)
-        last = token.end + 1
-    return (*items, text[start:last].strip()) if start >= 0 else ()
-
-
-_AFTER_LIST = (
-    *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT),
-    *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.SETTINGS),
-)
-"""What may follow a select list; EMIT only follows FROM."""
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)

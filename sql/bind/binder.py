@@ -7,7 +7,7 @@ refused here, with the clause and the nearest thing that works.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -80,28 +80,27 @@ class Binder:
     outer: Scope | None = None
     """Of a subquery in a condition: the columns of the query around it."""
 
-    def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
-        """``texts``: the select list as it is written, for the names of expressions."""
+    def bind(self, query: exp.Query) -> Bound:
         query = out_of_brackets(query, self.dialect.rules)
         if isinstance(query, exp.SetOperation):
-            return self._combined(query, texts)
+            return self._combined(query)
         assert isinstance(query, exp.Select)
         select = _numbered(top_one(query))
         refuse_clauses(select, self.dialect.rules)
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in select.ctes}
         ctes = {**self.ctes, **own}
-        return replace(self, ctes=ctes).of_select(select, texts)
+        return replace(self, ctes=ctes).of_select(select)
 
-    def _combined(self, query: exp.SetOperation, texts: Sequence[str]) -> Bound:
+    def _combined(self, query: exp.SetOperation) -> Bound:
         """UNION, INTERSECT or EXCEPT of SELECTs, each of which sees its CTEs."""
         refuse_clauses(query, self.dialect.rules)
         parts = parts_of(query)
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in query.ctes}
         within = replace(self, ctes={**self.ctes, **own})
-        bound = [within.bind(part, () if number else texts) for number, part in enumerate(parts)]
+        bound = [within.bind(part) for part in parts]
         return combined_rows(query, bound, self._alias(name_of(query).lower()), self.dialect.rules)
 
-    def of_select(self, select: exp.Select, texts: Sequence[str]) -> Bound:
+    def of_select(self, select: exp.Select) -> Bound:
         """``select``, its own CTEs apart."""
         source = select.args.get("from_") or select.args.get("from")
         if source is None:
@@ -110,7 +109,7 @@ class Binder:
             )
         item = self._joined_items(select)
         item = replace(item, scope=replace(item.scope, outer=self.outer))
-        return SelectClauses(select, self._lookups, self._subqueries, self.dialect, texts).over(item)
+        return SelectClauses(select, self._lookups, self._subqueries, self.dialect).over(item)
 
     def _asked(self, query: exp.Query, outer: Scope) -> SubqueryRows:
         """The rows of a subquery in a condition."""
@@ -134,7 +133,7 @@ class Binder:
         assert isinstance(query, exp.Select)
         item = self._right(table, seeks=False)
         item = replace(item, scope=replace(item.scope, outer=outer))
-        return SelectClauses(query, self._lookups, self._subqueries, self.dialect, ()).over(item)
+        return SelectClauses(query, self._lookups, self._subqueries, self.dialect).over(item)
 
     # -- FROM --
 
@@ -362,7 +361,7 @@ class Binder:
         return made if on is None or kind is JoinKind.LEFT else self._filtered(made, on)
 
     def _filtered(self, item: FromItem, condition: exp.Expr) -> FromItem:
-        clauses = SelectClauses(exp.Select(), self._lookups, self._subqueries, self.dialect, ())
+        clauses = SelectClauses(exp.Select(), self._lookups, self._subqueries, self.dialect)
         return clauses.where(item, condition)
 
     def _read_around(self, query: exp.Query, outer: Scope) -> set[str]:

@@ -11,10 +11,11 @@ from dovetail.changelog.schema import SEQUENCE, TIME
 from dovetail.sql.bind.aggregates import without_aliases
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.plan.column_names import DELTA_COLUMN
+from dovetail.sql.syntax.spelling import spelling
 
 
-def selected(projection: exp.Expr, select: exp.Select, scope: Scope, text: str) -> list[tuple[str, str, exp.Expr]]:
-    """The output columns of one item of the select list: name, table, expression. ``text``: as it is written."""
+def selected(projection: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[str, str, exp.Expr]]:
+    """The output columns of one item of the select list: name, table, expression."""
     star = projection.this if isinstance(projection, exp.Column) else projection
     if isinstance(star, exp.Star):
         return _starred(star, projection.table if isinstance(projection, exp.Column) else "", scope)
@@ -28,7 +29,7 @@ def selected(projection: exp.Expr, select: exp.Select, scope: Scope, text: str) 
         return [(expression.name, scope.find(expression, "SELECT").table, over_columns)]
     if isinstance(expression, exp.JSONExtractScalar) and isinstance(expression.expression, exp.Array):
         return [(str(expression.expression.expressions[-1].this), "", over_columns)]
-    return [(text or expression.sql(dialect="clickhouse"), "", over_columns)]
+    return [(spelling(projection) or expression.sql(dialect="clickhouse"), "", over_columns)]
 
 
 def _starred(star: exp.Star, table: str, scope: Scope) -> list[tuple[str, str, exp.Expr]]:

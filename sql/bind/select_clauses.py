@@ -52,13 +52,10 @@ class Bound:
 
 @dataclass(frozen=True)
 class SelectClauses:
-    """``texts``: the select list as it is written, for the names of expressions."""
-
     select: exp.Select
     lookups: Lookups
     subqueries: Subqueries
     dialect: Dialect
-    texts: Sequence[str]
 
     def over(self, from_item: FromItem) -> Bound:
         """The rows and columns of the SELECT, of which ``from_item`` is FROM with its joins."""
@@ -143,14 +140,13 @@ class SelectClauses:
         self, from_item: FromItem, values: Sequence[HiddenColumn], keys: ValuedKeys
     ) -> tuple[FromItem, _Selected]:
         """The select list, with the lookups and the values of subqueries that it asks for, besides ``values``."""
-        select, texts = self.select, self.texts
+        select = self.select
         found = _Selected(values=list(values))
-        for position, projection in enumerate(select.expressions):
+        for projection in select.expressions:
             if is_delta(projection):
                 found.marked = True
                 continue
-            text = texts[position] if len(texts) == len(select.expressions) else ""
-            for name, table, expression in selected(projection, select, from_item.scope, text):
+            for name, table, expression in selected(projection, select, from_item.scope):
                 spelled = _with_keys(expression, keys)
                 from_item, valued = self._with_values(from_item, spelled, "SELECT", found.values)
                 from_item, over_columns = self.lookups.within(from_item, valued, "SELECT")

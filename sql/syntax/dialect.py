@@ -30,6 +30,7 @@ from sqlglot.parsers.clickhouse import ClickHouseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.spelling import keep_place
 
 DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d|w|M|q|y)")
 DURATION_UNITS = {
@@ -157,6 +158,16 @@ class QueryParser(Parser):
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         raise QueryFault(message, token or self._curr or self._tokens[-1], at_end=not (token or self._curr))
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        return self._parse_csv(self._parse_projection), None
+
+    def _parse_projection(self) -> exp.Expr | None:
+        first = self._curr
+        item = super()._parse_expression()
+        if item is not None:
+            keep_place(item, first, self._prev)
+        return item
 
     def _parse_command(self) -> NoReturn:
         self.raise_error("not a query", self._prev)

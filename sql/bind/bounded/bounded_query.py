@@ -69,9 +69,7 @@ class BoundedBinder:
     relations: SnapshotRelations
     names: SnapshotNames
 
-    def query(
-        self, query: exp.Expr, around: Mapping[str, Columns], outer: Scope | None = None, texts: Sequence[str] = ()
-    ) -> Columns:
+    def query(self, query: exp.Expr, around: Mapping[str, Columns], outer: Scope | None = None) -> Columns:
         """The columns of a query, rewritten. ``around``: the CTEs that it can read; ``outer``: the columns."""
         ctes = dict(around)
         for cte in getattr(query, "ctes", ()):
@@ -86,7 +84,7 @@ class BoundedBinder:
             hoist_order(query)
             expect_counts(query)
             order_by_names(query)
-            left = self.query(query.left, ctes, outer, texts)
+            left = self.query(query.left, ctes, outer)
             right = self.query(query.right, ctes, outer)
             place = place_of(query, name_of(query))
             pairs = zip(left, right, strict=False)
@@ -112,7 +110,7 @@ class BoundedBinder:
             self.names,
             expressions,
         )
-        return _Select(query, source, self.names, expressions).columns(texts)
+        return _Select(query, source, self.names, expressions).columns()
 
     def item(self, table: exp.Expr, ctes: Mapping[str, Columns], outer: Scope | None = None) -> SnapshotItem:
         """What stands in FROM, rewritten in place: ``s AS x(p)`` is ``(SELECT x.k AS p FROM s AS x) AS x``. A subquery
@@ -232,7 +230,7 @@ class _Select:
     names: SnapshotNames
     expressions: SnapshotExpressions
 
-    def columns(self, texts: Sequence[str]) -> Columns:
+    def columns(self) -> Columns:
         scope = replace(self.source.scope(), outer=self.expressions.outer)
         select = self.select
         for key in ("where", "having", "qualify"):
@@ -246,7 +244,7 @@ class _Select:
         fill_in(select, keys, grouped=group is not None)
         parts = [] if group is None else self._group(group, grouped, keys)
         terms = [] if order is None else [made for term in order.expressions for made in self._ordered(term, scope)]
-        columns, shown = self._projected(scope, texts)
+        columns, shown = self._projected(scope)
         if (qualify := select.args.get("qualify")) is not None:
             shown.append(qualify.this.copy())
         telling = Shown.of(shown)
@@ -287,15 +285,13 @@ class _Select:
             one.set("this", self.names.written(one.this))
         return terms
 
-    def _projected(self, scope: Scope, texts: Sequence[str]) -> tuple[Columns, list[exp.Expr]]:
+    def _projected(self, scope: Scope) -> tuple[Columns, list[exp.Expr]]:
         """Replaces the select list by one in which every column has its name; its items as they were translated."""
-        listed = self.select.expressions
         found: list[tuple[str, str, Typed]] = []
-        for position, projection in enumerate(listed):
+        for projection in self.select.expressions:
             if is_delta(projection) and not scope.has(projection.name):
                 continue
-            text = texts[position] if len(texts) == len(listed) else ""
-            for name, table, expression in selected(projection, self.select, scope, text):
+            for name, table, expression in selected(projection, self.select, scope):
                 found.append((name, table, self.expressions.typed(expression, scope, "SELECT")))
         expect_columns(found, self.select)
         names = output_names([(name, table) for name, table, _ in found])

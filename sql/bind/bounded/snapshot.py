@@ -6,7 +6,7 @@ hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import duckdb
@@ -74,7 +74,6 @@ def snapshot_of(
     catalog: Relations,
     view: Callable[[CreateView], Stream],
     dialect: Dialect,
-    texts: Sequence[str] = (),
 ) -> Snapshot:
     """The query over the content of its relations; ``x`` and ``table(x)`` are the same here."""
     tree = as_written(query)
@@ -86,7 +85,7 @@ def snapshot_of(
         )
     relations = SnapshotRelations(view)
     binder = BoundedBinder(catalog, relations, SnapshotNames(dialect))
-    columns = named_as(query, binder.query(tree, {}, texts=texts))
+    columns = named_as(query, binder.query(tree, {}))
     refuse_untranslated(tree, "a query over table(x)")
     sql = engine.text(tree, identify=True)
     tables = {name: schema.empty_table() for name, schema in relations.read.items()}

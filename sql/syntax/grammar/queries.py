@@ -21,6 +21,7 @@ from dovetail.sql.syntax.grammar.pasted.pasted_selects import refuse_foreign, sa
 from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.spelling import keep_spelling
 from dovetail.sql.syntax.statements import Emit, Readings, Select, Settings
 
 READERS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: Dovetail(), Rules.RISINGWAVE: RisingWaveQueries()}
@@ -120,6 +121,7 @@ def _read(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlE
         if not isinstance(parsed, exp.Query):
             cursor.fail("expected SELECT or WITH", offset=tokens[0].start)
         check_parts(cursor, parsed, tokens[0].start)
+        keep_spelling(parsed, cursor.script)
         return parsed
     except SqlError as fault:
         return fault

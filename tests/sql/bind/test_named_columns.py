@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.changelog.errors import SqlError
+from tests.sql.planner import Planner
 from tests.sql.world import World
 
 DDL = (
@@ -155,3 +156,18 @@ def test_ties_of_an_asof_join_are_broken_by_a_key_of_another_name() -> None:
     own = world.recomputed(query.format("x.id", "", "k", "t"))
     assert own == {(7,): 1}
     assert world.recomputed(query.format("x.a", "(a, b, c)", "b", "c")) == own
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT DISTINCT k+1, /* n */ upper( b )  AS u, k || 'a, b' -- c\n FROM s", ("k+1", "u", "k || 'a, b'")),
+        ("SELECT k+1 FROM s UNION ALL SELECT k FROM s", ("k+1",)),
+        ("SELECT count( * ) FROM table(s)", ("count( * )",)),
+        ("SELECT * FROM v", ("k+1",)),
+        ("SELECT * FROM (SELECT k+1 FROM s)", ("k + 1",)),
+    ],
+)
+def test_an_item_of_the_outermost_list_is_called_as_it_is_written(query: str, columns: tuple[str, ...]) -> None:
+    planner = Planner.of("CREATE STREAM s (k int, b string)", "CREATE VIEW v AS SELECT k+1 FROM s")
+    assert planner.plan(query).columns == columns
