@@ -11,7 +11,7 @@ from dovetail.changelog.schema import SEQUENCE, TIME
 from dovetail.sql.bind.aggregates import without_aliases
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.plan.column_names import DELTA_COLUMN
-from dovetail.sql.syntax.spelling import spelling
+from dovetail.sql.syntax.dialect import spelling
 
 
 def selected(projection: exp.Expr, select: exp.Select, scope: Scope) -> list[tuple[str, str, exp.Expr]]:

@@ -15,9 +15,7 @@ from sqlglot import exp
 from dovetail.changelog.encodings.registry import format_kind
 from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from dovetail.changelog.suggest import suggestion
-from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import Dovetail
-from dovetail.sql.syntax.grammar.settings import assignment, at_settings
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import AddColumn, Alteration, CreateStream, CreateView, DropColumn, RenameColumn
 
@@ -53,7 +51,7 @@ def _added(stream: CreateStream, action: AddColumn) -> CreateStream:
         if action.if_not_exists:
             return stream
         raise SqlError(f'"{stream.name}" has a column "{action.name}" already', fix="ADD COLUMN IF NOT EXISTS")
-    _, end = _elements(stream)
+    end = stream.spans[-1].end
     made = _read(f"{stream.text[:end]}, {action.declaration}{stream.text[end:]}")
     if made.schema.included_as(action.name) is not None:
         return made
@@ -76,21 +74,19 @@ def _dropped(stream: CreateStream, action: DropColumn) -> CreateStream:
         raise Unsupported(
             f'"{action.name}" is the only column of "{stream.name}"', where="DROP COLUMN", fix="DROP the stream"
         )
-    spans, place = _place(stream, action.name)
-    start, end = spans[place][1:]
-    start, end = (start, spans[place + 1][1]) if place + 1 < len(spans) else (spans[place - 1][2], end)
+    spans, place = stream.spans, _place(stream, action.name)
+    last = place + 1 == len(spans)
+    start, end = (spans[place - 1].end, spans[place].end) if last else (spans[place].start, spans[place + 1].start)
     return _read(stream.text[:start] + stream.text[end:])
 
 
 def _renamed(stream: CreateStream, action: RenameColumn) -> CreateStream:
     if not _has(stream, action, "RENAME COLUMN"):
         return stream
-    spans, place = _place(stream, action.name)
-    start, end = spans[place][1:]
-    first = Dovetail().tokenize(stream.text[start:end])[0]
-    former, declared = stream.text[start : start + first.end + 1], stream.text[start + first.end + 1 : end]
-    new = exp.to_identifier(action.new).sql()
-    return _read(f"{stream.text[:start]}{new}{declared} FORMERLY {former}{stream.text[end:]}")
+    _, start, end = stream.spans[_place(stream, action.name)]
+    name_end = start + Dovetail().tokenize(stream.text[start:end])[0].end + 1
+    new, former = exp.to_identifier(action.new).sql(), stream.text[start:name_end]
+    return _read(f"{stream.text[:start]}{new}{stream.text[name_end:end]} FORMERLY {former}{stream.text[end:]}")
 
 
 def _has(stream: CreateStream, action: DropColumn | RenameColumn, where: str) -> bool:
@@ -113,11 +109,8 @@ def _has(stream: CreateStream, action: DropColumn | RenameColumn, where: str) ->
     return True
 
 
-def _place(stream: CreateStream, column: str) -> tuple[list[tuple[str, int, int]], int]:
-    """The elements of the definition, and which of them is the column."""
-    spans, _ = _elements(stream)
-    # The last of several elements of one name is none: names of columns are told once.
-    return spans, next(place for place, (first, _, _) in enumerate(spans) if first == column)
+def _place(stream: CreateStream, column: str) -> int:
+    return [span.name for span in stream.spans].index(column)
 
 
 def _uses(stream: CreateStream) -> dict[str, tuple[str, ...]]:
@@ -131,22 +124,6 @@ def _uses(stream: CreateStream) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _elements(stream: CreateStream) -> tuple[list[tuple[str, int, int]], int]:
-    """What stands in the brackets of a definition: first word, start and end of each; and where the bracket closes."""
-    cursor = Cursor(stream.text, Dovetail().tokenize(stream.text))
-    while not cursor.accept("("):
-        cursor.advance()
-    spans = []
-    while not cursor.at(")"):
-        tokens = cursor.nested()
-        if not tokens:
-            raise InternalError("a definition has an element of nothing", where=stream.name)
-        of_a_column = not (tokens[0].text.upper() in ("INDEX", "FAMILY") and len(tokens) > 2 and tokens[2].text == "(")
-        spans.append((str(tokens[0].text) if of_a_column else "", int(tokens[0].start), int(tokens[-1].end) + 1))
-        cursor.accept(",")
-    return spans, cursor.offset
-
-
 def _read(text: str) -> CreateStream:
     made = parse_one(text)
     if not isinstance(made, CreateStream):
@@ -156,31 +133,18 @@ def _read(text: str) -> CreateStream:
 
 def with_setting(view: CreateView, name: str, value: int | str) -> CreateView:
     """``view`` with ``name = value`` in its SETTINGS, which get it where they have none."""
-    cursor = Cursor(view.text, Dovetail().tokenize(view.text))
-    start, end, said = _settings_end(cursor, name)
+    start, end, said = _place_of_setting(view, name)
     written = exp.Literal.string(value).sql() if isinstance(value, str) else value
-    made = parse_one(f"{view.text[:start]}{said} = {written}{view.text[end:]}")
+    made = parse_one(f"{view.text[:start]}{said}{written}{view.text[end:]}")
     if not isinstance(made, CreateView) or made.settings != {**view.settings, name: value}:
         raise InternalError("an altered view is none", where=view.text)
     return replace(made, with_data=view.with_data)
 
 
-def _settings_end(cursor: Cursor, name: str) -> tuple[int, int, str]:
-    """Which part of the text gives way to a setting: its own, else nothing behind the last one, or at the end; and
-    what comes before its value.
-    """
-    depth = 0
-    while not cursor.done and not (depth == 0 and at_settings(cursor)):
-        depth += (cursor.word() == "(") - (cursor.word() == ")")
-        cursor.index += 1
-    if cursor.done:
-        return cursor.offset, cursor.offset, f" SETTINGS {name}"
-    cursor.expect("SETTINGS")
-    cursor.accept("(")
-    while True:
-        start, found, _ = assignment(cursor)
-        end = int(cursor.tokens[cursor.index - 1].end) + 1
-        if found == name:
-            return start, end, name
-        if not cursor.accept(","):
-            return end, end, f", {name}"
+def _place_of_setting(view: CreateView, name: str) -> tuple[int, int, str]:
+    """Which part of the text gives way to the value of a setting, and what comes before it."""
+    for given, start, end in view.spans:
+        if given == name:
+            return start, end, ""
+    end = view.spans[-1].end if view.spans else len(view.text)
+    return end, end, f", {name} = " if view.spans else f" SETTINGS {name} = "

@@ -11,8 +11,8 @@ from dovetail.changelog.errors import SqlError, SyntaxFault
 from dovetail.changelog.suggest import LIKE_ENOUGH, Guess, likeness
 from dovetail.sql.syntax.calls import DATABASES
 from dovetail.sql.syntax.faults import fault_at
-from dovetail.sql.syntax.masked import SettingValue
 from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import Span
 
 T = TypeVar("T")
 _MOST_DIGITS = 18
@@ -28,7 +28,8 @@ _WANTING = frozenset({
 class Cursor:
     """Reads forward over ``tokens``, those of one statement of ``script``; errors name ``clause`` as the part read.
 
-    ``rules`` say whose expressions are read; ``settings`` are those that were.
+    ``rules`` say whose expressions are read; ``settings`` are the values of settings that were read, ``elements`` what
+    stands in the brackets of a CREATE.
     """
 
     def __init__(self, script: str, tokens: list[Token], clause: str = "", rules: Rules = Rules.TIMEPLUS) -> None:
@@ -37,7 +38,8 @@ class Cursor:
         self.index = 0
         self.clause = clause
         self.rules = rules
-        self.settings: list[SettingValue] = []
+        self.settings: list[Span] = []
+        self.elements: list[Span] = []
 
     # -- looking --
 
@@ -206,6 +208,10 @@ class Cursor:
     def end(self) -> None:
         if not self.done:
             self.fail(f"the statement should end here, found {self.found}")
+
+    def span(self, name: str, first: int) -> Span:
+        """What has been read since the token ``first``."""
+        return Span(name, int(self.tokens[first].start), int(self.tokens[self.index - 1].end) + 1)
 
     # -- failing --
 

@@ -30,7 +30,6 @@ from sqlglot.parsers.clickhouse import ClickHouseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.errors import SqlError
-from dovetail.sql.syntax.spelling import keep_place
 
 DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d|w|M|q|y)")
 DURATION_UNITS = {
@@ -166,7 +165,7 @@ class QueryParser(Parser):
         first = self._curr
         item = super()._parse_expression()
         if item is not None:
-            keep_place(item, first, self._prev)
+            item.meta[_WRITTEN_AT] = slice(first.start, self._prev.end + 1)
         return item
 
     def _parse_command(self) -> NoReturn:
@@ -286,6 +285,24 @@ class QueryParser(Parser):
         if isinstance(table, exp.Table) and table.alias and not table.args.get("version"):
             table.set("version", self._parse_version())
         return table
+
+
+_WRITTEN_AT, _SPELLING = "written at", "spelling"
+"""The members of an item's meta that have its place in the script, and its text."""
+
+
+def keep_spelling(query: exp.Expr, script: str) -> None:
+    """Of the outermost select list alone: columns of a subquery are called by what their tree prints."""
+    while isinstance(query, exp.SetOperation):
+        query = query.this
+    for item in query.expressions if isinstance(query, exp.Select) else ():
+        if _WRITTEN_AT in item.meta:
+            item.meta[_SPELLING] = script[item.meta[_WRITTEN_AT]]
+
+
+def spelling(item: exp.Expr) -> str:
+    """How the user wrote an item of the outermost select list; '' for others."""
+    return str(item.meta.get(_SPELLING, ""))
 
 
 PARAMETER_AT = "parameter at"

@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.sql.syntax.dialect import Dovetail
 from dovetail.sql.syntax.redact import has_secrets, is_secret, redacted, without_logins
+from dovetail.sql.syntax.statements import Span
 
 _MASK = "'***'"
 _SIGNS = ("=", "==", ":", "=>")
@@ -38,16 +39,7 @@ Part = tuple[int, int, str]
 """Where it begins and ends, and what is shown there."""
 
 
-@dataclass(frozen=True)
-class SettingValue:
-    """The value of a setting or option: where it stands in the script."""
-
-    name: str
-    start: int
-    end: int
-
-
-def masked(text: str, settings: Iterable[SettingValue]) -> str:
+def masked(text: str, settings: Iterable[Span]) -> str:
     """A text whose statements could be read, with the values that they give."""
     parts = [_shown(text, one) for one in settings]
     return MaskedText.of(text, sorted([*parts, *_comments(text)]), without_logins).shown
@@ -106,7 +98,7 @@ class MaskedText:
         return at + min(len(shown), len(redacted(written[: offset - begin])))
 
 
-def _shown(text: str, given: SettingValue) -> Part:
+def _shown(text: str, given: Span) -> Part:
     written = text[given.start : given.end]
     return given.start, given.end, _MASK if is_secret(given.name) else redacted(written)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TypeVar
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -28,7 +29,17 @@ from dovetail.sql.syntax.parameters.binding import bound
 from dovetail.sql.syntax.parameters.bound_literals import Arguments
 from dovetail.sql.syntax.repair.trial import tried
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import CreateView, Explain, ExplainAnalyze, ExplainView, Select, Statement
+from dovetail.sql.syntax.statements import (
+    CreateStream,
+    CreateView,
+    Explain,
+    ExplainAnalyze,
+    ExplainView,
+    Select,
+    Statement,
+)
+
+T = TypeVar("T", bound=Statement)
 
 
 def parse(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | None = None) -> list[Statement]:
@@ -120,8 +131,16 @@ def _statement(script: str, tokens: list[Token], rules: Rules) -> Statement:
     cursor = Cursor(script, tokens, rules=rules)
     statement = _read(cursor)
     cursor.end()
-    text = script[tokens[0].start : tokens[-1].end + 1]
-    return dataclasses.replace(statement, text=text)
+    return _with_text(statement, cursor, tokens[0].start)
+
+
+def _with_text(statement: T, cursor: Cursor, start: int) -> T:
+    """``statement`` with its text, which begins at ``start``, and what its parts have of that."""
+    text = cursor.script[start : cursor.tokens[-1].end + 1]
+    if not isinstance(statement, CreateStream | CreateView):
+        return dataclasses.replace(statement, text=text)
+    parts = cursor.elements if isinstance(statement, CreateStream) else cursor.settings
+    return dataclasses.replace(statement, text=text, spans=tuple(part.moved(-start) for part in parts))
 
 
 def _read(cursor: Cursor) -> Statement:
@@ -154,7 +173,7 @@ def _explain(cursor: Cursor) -> Explain | ExplainAnalyze | ExplainView:
         if len(cursor.tokens) > cursor.index + 1:
             cursor.accept("MATERIALIZED VIEW", "VIEW")
         return ExplainView(cursor.path("SELECT, CREATE or the name of a view"))
-    offset, first = cursor.offset, cursor.tokens[cursor.index : cursor.index + 1]
+    offset = cursor.offset
     statement = _read(cursor)
     if not isinstance(statement, Select | CreateView):
         cursor.fail(
@@ -162,8 +181,7 @@ def _explain(cursor: Cursor) -> Explain | ExplainAnalyze | ExplainView:
             fix="EXPLAIN SELECT .., EXPLAIN CREATE MATERIALIZED VIEW .., EXPLAIN v",
             offset=offset,
         )
-    text = cursor.script[first[0].start : cursor.tokens[-1].end + 1]
-    return Explain(dataclasses.replace(statement, text=text))
+    return Explain(_with_text(statement, cursor, offset))
 
 
 _READERS: Mapping[str, Callable[[Cursor], Statement]] = {

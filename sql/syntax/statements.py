@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp
@@ -73,6 +73,17 @@ class Index:
     unique: bool = False
 
 
+class Span(NamedTuple):
+    """Where something with a name stands in a text, from ``start`` to before ``end``."""
+
+    name: str
+    start: int
+    end: int
+
+    def moved(self, by: int) -> Span:
+        return Span(self.name, self.start + by, self.end + by)
+
+
 @dataclass(frozen=True)
 class CreateStream:
     """CREATE [MUTABLE | EXTERNAL] STREAM (Timeplus rules), CREATE TABLE and CREATE SOURCE (RisingWave rules).
@@ -88,6 +99,7 @@ class CreateStream:
     settings     SETTINGS and WITH (..) together, by name in lower case
     with_data    WITH DATA: its topic is emptied, if Dovetail has made it
     of_schema    there are more columns, those of the newest schema of the topic's values; none of the catalog is so
+    spans        what stands in the brackets behind the name; what is no column has no name
     """
 
     name: str
@@ -111,6 +123,7 @@ class CreateStream:
     text: str = ""
     included: tuple[Included, ...] = ()
     of_schema: bool = False
+    spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def version(self) -> str:
@@ -216,7 +229,7 @@ class CreateView:
     """CREATE MATERIALIZED VIEW: a query that runs until it is dropped. ``into`` names the stream that its rows go to.
 
     Without MATERIALIZED (``materialized`` false) it is a name for a query, and runs only as part of others. ``query``
-    and ``readings`` are those of a Select.
+    and ``readings`` are those of a Select, ``spans`` the values of its settings.
     """
 
     name: str
@@ -232,6 +245,7 @@ class CreateView:
     readings: Readings | None = None
     columns: tuple[str, ...] = ()
     """Names for the columns of the query, the first so many of them."""
+    spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)

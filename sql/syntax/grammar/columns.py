@@ -108,6 +108,13 @@ def _listed(cursor: Cursor, found: Elements) -> Elements:
 
 
 def _element(cursor: Cursor, found: Elements) -> None:
+    first, known = cursor.index, len(found.names)
+    _read_element(cursor, found)
+    name = cursor.tokens[first].text if len(found.names) > known else ""
+    cursor.elements.append(cursor.span(name, first))
+
+
+def _read_element(cursor: Cursor, found: Elements) -> None:
     if cursor.at("PRIMARY KEY"):
         primary_key(cursor, found)
     elif cursor.at("WATERMARK FOR"):

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dovetail.changelog.errors import SqlError, SyntaxFault
 from dovetail.changelog.suggest import Guess, ranked
 from dovetail.sql.syntax.cursor import Cursor, is_name
-from dovetail.sql.syntax.dialect import Dovetail, QueryFault
+from dovetail.sql.syntax.dialect import Dovetail, QueryFault, keep_spelling
 from dovetail.sql.syntax.faults import SCRIPT
 from dovetail.sql.syntax.grammar.emit import at_emit, emit_clause
 from dovetail.sql.syntax.grammar.gaps import check_gaps, check_parts
@@ -21,7 +21,6 @@ from dovetail.sql.syntax.grammar.pasted.pasted_selects import refuse_foreign, sa
 from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.spelling import keep_spelling
 from dovetail.sql.syntax.statements import Emit, Readings, Select, Settings
 
 READERS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: Dovetail(), Rules.RISINGWAVE: RisingWaveQueries()}

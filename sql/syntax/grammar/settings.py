@@ -6,7 +6,6 @@ from sqlglot.tokenizer_core import TokenType
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.syntax.cursor import Cursor, is_whole
-from dovetail.sql.syntax.masked import SettingValue
 from dovetail.sql.syntax.statements import Setting, Settings
 
 NO_SECRETS = (
@@ -74,7 +73,7 @@ def named_value(cursor: Cursor, name: str) -> tuple[str, Setting]:
         return f"{name}_{place.lower()}", cursor.string()
     first = cursor.index
     value = setting_value(cursor)
-    cursor.settings.append(SettingValue(name, cursor.tokens[first].start, cursor.tokens[cursor.index - 1].end + 1))
+    cursor.settings.append(cursor.span(name, first))
     return name, value
 
 

@@ -163,7 +163,7 @@ SELECT = "CREATE MATERIALIZED VIEW v AS SELECT l.k FROM l JOIN r ON l.k = r.k"
     [
         (SELECT, f"{SELECT} SETTINGS buckets = 7"),
         (f"{SELECT} SETTINGS buckets = 2", f"{SELECT} SETTINGS buckets = 7"),
-        (f"{SELECT} SETTINGS Buckets='2', seek_to='earliest'", f"{SELECT} SETTINGS buckets = 7, seek_to='earliest'"),
+        (f"{SELECT} SETTINGS Buckets='2', seek_to='earliest'", f"{SELECT} SETTINGS Buckets=7, seek_to='earliest'"),
         (
             f"{SELECT} SETTINGS (seek_to = 'earliest') EMIT CHANGELOG",
             f"{SELECT} SETTINGS (seek_to = 'earliest', buckets = 7) EMIT CHANGELOG",
