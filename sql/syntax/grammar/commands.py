@@ -63,7 +63,7 @@ def show(cursor: Cursor) -> Show | ShowCreate | Describe:
     cursor.clause = "SHOW"
     cursor.expect("SHOW", "LIST")
     if cursor.accept("CREATE"):
-        refuse_kind(cursor, "SHOW CREATE")
+        refuse_kind(cursor)
         return ShowCreate(_named(cursor, _kind(cursor)))
     if cursor.accept("COLUMNS FROM", "COLUMNS IN"):
         return Describe(cursor.path())
@@ -109,7 +109,7 @@ def describe(cursor: Cursor) -> Describe:
     cursor.clause = "DESCRIBE"
     cursor.expect("DESCRIBE", "DESC")
     refuse_details(cursor)
-    refuse_kind(cursor, "DESCRIBE")
+    refuse_kind(cursor)
     _kind(cursor)
     if cursor.word(1) == ".":
         return Describe(cursor.dotted("a stream, a view, or a topic of dead letters"))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
-
-from sqlglot.tokenizer_core import Token
+from collections.abc import Mapping
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.grammar.pasted.filled_forms import noted
-from dovetail.sql.syntax.grammar.pasted.text_edits import Edit, applied
+from dovetail.sql.syntax.grammar.pasted.patterns import Piece, Table, found, table
+from dovetail.sql.syntax.grammar.pasted.words import Words
 
 _SETTINGS = "a query has its settings at its end: SELECT .. SETTINGS seek_to = 'earliest'; SHOW SETTINGS lists them"
 _NO_TRANSACTIONS = "leave it out: each statement stands for itself, and each batch of a view is committed as one"
@@ -47,7 +45,6 @@ CREATED: Mapping[str, str] = {
 }
 """What follows CREATE -> what to do."""
 
-
 _ONE_OF_ALL = 'SHOW STREAMS;  -- all there is stands in one database, "default"; SHOW VIEWS, SHOW DICTIONARIES'
 _OF_DATABASES = "SHOW DICTIONARIES;  -- rows of other databases; any client of Kafka writes and reads the topics"
 _OF_VIEWS = "SHOW VIEWS;  -- each writes to a topic of its own, which any client of Kafka reads"
@@ -63,105 +60,108 @@ LISTED: Mapping[str, str] = {
     **dict.fromkeys(("USERS", "ROLES", "GRANTS", "CURRENT_USER"), "dovetail user list, in a shell"),
 }
 """What follows SHOW -> what lists something like it."""
-_KINDS = ("SINK", "CONNECTION", "CONNECTOR", "CATALOG", "DATABASE", "SCHEMA", "SECRET", "SUBSCRIPTION", "QUERY")
+_KINDS = table(
+    Piece(
+        f"{kind} {{name.1}} $",
+        f"there are no things of the kind {kind}",
+        {"here": "{name}"},
+        "where a stream, view or dictionary has this name",
+    )
+    for kind in ("SINK", "CONNECTION", "CONNECTOR", "CATALOG", "DATABASE", "SCHEMA", "SECRET", "SUBSCRIPTION", "QUERY")
+)
 """Kinds of things that others show and describe by name."""
-_SAYING_NOTHING = ("GLOBAL TEMPORARY", "LOCAL TEMPORARY", "TEMPORARY", "TEMP", "UNLOGGED", "LIVE")
-_MORE = ("EXTENDED", "FORMATTED")
+_DETAILS = table(
+    Piece(
+        word,
+        f"DESCRIBE has no {word}",
+        {"here": ""},
+        "its columns; SHOW CREATE has its settings, EXPLAIN ANALYZE v what a view has done",
+    )
+    for word in ("EXTENDED", "FORMATTED")
+)
+_STAYS = "what is created stays until it is dropped, and is not {}"
+_CREATED = table(
+    [
+        Piece(
+            "UNIQUE INDEX",
+            "an index is of no unique values",
+            {"name": ""},
+            "an index is for lookups; what stands once is said by a primary key",
+        ),
+        Piece(
+            "RANDOM STREAM {name.1}",
+            "there are no streams of random rows",
+            {"name": ""},
+            "its rows come by INSERT, or from any client of Kafka",
+        ),
+        *(
+            Piece(
+                f"{words} {{what.1}}",
+                f"what is created stays until it is dropped, and is not {words}",
+                {"here": "{what}"},
+            )
+            for words in ("GLOBAL TEMPORARY", "LOCAL TEMPORARY", "TEMPORARY", "TEMP", "UNLOGGED", "LIVE")
+        ),
+    ]
+)
+_RANDOM = table([Piece("DEFAULT {value}", texts={"here": ""}), Piece("SETTINGS {rest*}", texts={"here": ""})])
+"""What streams of random rows are random by."""
 _EXPLAINED = ("VERBOSE", "ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE", "SYNTAX", "PIPELINE")
-
-
-def refuse_listed(cursor: Cursor) -> None:
-    """Raises Unsupported for what others list; else reads nothing."""
-    for words, fix in LISTED.items():
-        if cursor.at(words):
-            cursor.fail(f"there is no statement SHOW {words}", fix=fix, kind=Unsupported)
-
-
-def refuse_kind(cursor: Cursor, statement: str) -> None:
-    """As ``refuse_listed``, for ``statement`` of a kind of things that there is none of: ``SHOW CREATE SINK s``."""
-    if cursor.at(*_KINDS) and cursor.index + 2 == len(cursor.tokens):
-        kind, last = cursor.word(), cursor.tokens[-1]
-        named = cursor.script[last.start : last.end + 1]
-        fix = f"{statement} {named};  -- where a stream, view or dictionary has this name"
-        cursor.fail(f"there are no things of the kind {kind}", fix=fix, kind=Unsupported)
-
-
-def refuse_details(cursor: Cursor) -> None:
-    """As ``refuse_listed``, for ``DESCRIBE EXTENDED s`` and ``DESCRIBE s EXTENDED``."""
-    rest = range(cursor.index, len(cursor.tokens))
-    more = next((place for place in rest if cursor.word(place - cursor.index) in _MORE), None)
-    if more is None or len(rest) < 2:
-        return
-    kept = [cursor.tokens[place] for place in rest if place != more]
-    named = " ".join(cursor.script[token.start : token.end + 1] for token in kept)
-    fix = f"DESCRIBE {named};  -- its columns; SHOW CREATE has its settings, EXPLAIN ANALYZE v what a view has done"
-    token = cursor.tokens[more]
-    cursor.fail(f"DESCRIBE has no {token.text.upper()}", fix=fix, kind=Unsupported, offset=token.start)
-
-
-def same_explain(cursor: Cursor) -> None:
-    """Reads PLAN FOR, which says what EXPLAIN does in any case; raises Unsupported for other kinds of EXPLAIN."""
-    if cursor.at("PLAN FOR") or (cursor.at("PLAN") and _begins(cursor, cursor.index + 1)):
-        cursor.accept("PLAN FOR", "PLAN")
-        return
-    start, bracketed = cursor.offset, cursor.at("(") and cursor.word(1) not in ("SELECT", "WITH", "(")
-    query = next((place for place in range(cursor.index, len(cursor.tokens)) if _begins(cursor, place)), None)
-    if query is not None and (bracketed or cursor.at(*_EXPLAINED)):
-        fix = f"EXPLAIN {_text(cursor, cursor.tokens[query:])}"
-        cursor.fail("EXPLAIN has one form, the plan with its state", fix=fix, kind=Unsupported, offset=start)
-
-
-def _begins(cursor: Cursor, place: int) -> bool:
-    return cursor.word(place - cursor.index) in ("SELECT", "WITH", "CREATE", "INSERT")
+_QUERIES = ("SELECT", "WITH", "CREATE", "INSERT")
 
 
 def refuse_other(cursor: Cursor) -> None:
     """Raises Unsupported for a statement that begins as one of OTHERS; else reads nothing."""
-    for word, fix in OTHERS.items():
-        if cursor.at(word):
-            _refuse(cursor, word, fix)
+    _refuse_words(cursor, OTHERS, "there is no statement {}")
+
+
+def refuse_listed(cursor: Cursor) -> None:
+    """As ``refuse_other``, behind SHOW."""
+    _refuse_words(cursor, LISTED, "there is no statement SHOW {}")
+
+
+def refuse_kind(cursor: Cursor) -> None:
+    """As ``refuse_other``, for a kind of things that there is none of: ``SHOW CREATE SINK s``."""
+    _refuse_piece(cursor, cursor.index, _KINDS)
+
+
+def refuse_details(cursor: Cursor) -> None:
+    """As ``refuse_other``, for ``DESCRIBE EXTENDED s`` and ``DESCRIBE s EXTENDED``."""
+    rest = range(cursor.index, len(cursor.tokens))
+    for place in rest if len(rest) > 1 else ():
+        _refuse_piece(cursor, place, _DETAILS)
 
 
 def refuse_created(cursor: Cursor) -> None:
     """As ``refuse_other``, behind CREATE."""
-    if cursor.at("UNIQUE INDEX"):
-        note = "an index is for lookups; what stands once is said by a primary key"
-        form = noted(f"CREATE {_text(cursor, cursor.tokens[cursor.index + 1 :])}", note)
-        cursor.fail("an index is of no unique values", fix=form, kind=Unsupported)
-    left_out = next((words for words in _SAYING_NOTHING if cursor.at(words)), "")
-    if left_out and cursor.word(len(left_out.split())):
-        form = f"CREATE {_text(cursor, cursor.tokens[cursor.index + len(left_out.split()) :])}"
-        cursor.fail(f"what is created stays until it is dropped, and is not {left_out}", fix=form, kind=Unsupported)
-    if cursor.at("RANDOM STREAM") and cursor.index + 2 < len(cursor.tokens):
-        note = "its rows come by INSERT, or from any client of Kafka"
-        cursor.fail("there are no streams of random rows", fix=noted(_without_random(cursor), note), kind=Unsupported)
-    for words, fix in CREATED.items():
+    _refuse_piece(cursor, cursor.index, _CREATED, _RANDOM if cursor.at("RANDOM STREAM") else None)
+    _refuse_words(cursor, CREATED, "there is no statement CREATE {}")
+
+
+def same_explain(cursor: Cursor) -> None:
+    """Reads PLAN FOR, which says what EXPLAIN does in any case; raises Unsupported for other kinds of EXPLAIN."""
+    if cursor.at("PLAN FOR") or (cursor.at("PLAN") and cursor.word(1) in _QUERIES):
+        cursor.accept("PLAN FOR", "PLAN")
+        return
+    words, bracketed = Words(cursor.script, cursor.tokens), cursor.at("(") and cursor.word(1) not in ("(", *_QUERIES)
+    query = next((place for place in range(cursor.index, len(words)) if words.word(place) in _QUERIES), None)
+    if query is not None and (bracketed or cursor.at(*_EXPLAINED)):
+        fix = f"EXPLAIN {words.text(query, len(words))}"
+        cursor.fail("EXPLAIN has one form, the plan with its state", fix=fix, kind=Unsupported)
+
+
+def _refuse_words(cursor: Cursor, refused: Mapping[str, str], what: str) -> None:
+    for words, fix in refused.items():
         if cursor.at(words):
-            _refuse(cursor, f"CREATE {words}", fix)
+            cursor.fail(what.format(words), fix=fix, kind=Unsupported)
 
 
-def _without_random(cursor: Cursor) -> str:
-    """CREATE RANDOM STREAM as CREATE STREAM: no default values, which are what it is random by, and no settings."""
-    tokens, first = cursor.tokens, cursor.index + 1
-    edits: list[Edit] = []
-    depth, start = 0, None
-    for place in range(first, len(tokens)):
-        word = cursor.word(place - cursor.index)
-        if start is not None and depth == 1 and word in (",", ")"):
-            edits.append(Edit(tokens[start - 1].end + 1, tokens[place].start, ""))
-            start = None
-        elif depth == 1 and word == "DEFAULT" and start is None:
-            start = place
-        elif depth == 0 and word == "SETTINGS":
-            edits.append(Edit(tokens[place - 1].end + 1, tokens[-1].end + 1, ""))
-            break
-        depth += (word == "(") - (word == ")")
-    return f"CREATE {applied(cursor.script, tokens[first:], edits)}"
-
-
-def _text(cursor: Cursor, tokens: Sequence[Token]) -> str:
-    return " ".join(cursor.script[tokens[0].start : tokens[-1].end + 1].split())
-
-
-def _refuse(cursor: Cursor, what: str, fix: str) -> NoReturn:
-    cursor.fail(f"there is no statement {what}", fix=fix, kind=Unsupported)
+def _refuse_piece(cursor: Cursor, at: int, pieces: Table, others: Table | None = None) -> None:
+    """``others`` are taken out with it, wherever they stand."""
+    words = Words(cursor.script, cursor.tokens)
+    piece = found(words, at, pieces)
+    if piece is not None:
+        more = [found(words, place, others or {}) for place in range(at, len(words))]
+        form = words.edited([*piece.edits, *(edit for one in more if one is not None for edit in one.edits)])
+        fix, offset = noted(form, piece.note) if piece.note else form, cursor.tokens[at].start
+        cursor.fail(piece.what, fix=fix, kind=Unsupported, offset=offset)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
 from sqlglot.tokenizer_core import Token
 
@@ -15,8 +16,18 @@ from dovetail.sql.syntax.dialect import AGGREGATES
 
 _JOINING = ("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "JOIN", "CROSS")
 _CLAUSES = ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT", "WINDOW", "PARTITION BY", "SETTINGS")
+_BEGUN = ("GROUP BY", "FROM", "SELECT")
+_OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
 NEXT = frozenset((*_JOINING, *_CLAUSES, ")"))
 """What may follow a list of keys or a condition of a join."""
+
+
+class Edit(NamedTuple):
+    """``text`` in the place of the tokens from ``start`` to before ``end``; of none of them, behind the one before."""
+
+    start: int
+    end: int
+    text: str
 
 
 class Words:
@@ -66,18 +77,49 @@ class Words:
         index = bisect_left(ends, at)
         return ends[index] if index < len(ends) else len(self)
 
-    def parts(self, start: int, end: int) -> list[range]:
-        """The places of what stands between the commas outside of brackets."""
-        commas = self._commas[self._depths[start]] if start < end else []
-        between = commas[bisect_left(commas, start) : bisect_left(commas, end)]
-        parts = zip([start, *(comma + 1 for comma in between)], [*between, end], strict=True)
-        return [range(first, last) for first, last in parts if first < last]
+    def comma(self, at: int) -> int | None:
+        """The first comma from a token on, outside of all brackets that begin there."""
+        commas = self._commas[self._depths[min(at, len(self))]]
+        index = bisect_left(commas, at)
+        return commas[index] if index < len(commas) else None
 
     def text(self, start: int, end: int) -> str:
-        """What is written from a token to before another, on one line."""
-        if start >= end:
-            return ""
-        return " ".join(self.script[self.tokens[start].start : self.tokens[end - 1].end + 1].split())
+        """What is written from a token to before another, on one line and without comments."""
+        made, last = "", 0
+        for token in self.tokens[start:end]:
+            made += " " * (bool(made) and token.start > last) + self.script[token.start : token.end + 1]
+            last = token.end + 1
+        return made
+
+    def clause(self, at: int) -> str:
+        """Which of SELECT, FROM and GROUP BY stands last before a token."""
+        begun = {word: -1 if (place := self.last(word, at)) is None else place for word in _BEGUN}
+        return max(begun, key=begun.__getitem__)
+
+    def source(self, at: int) -> tuple[int, int] | None:
+        """The first name in FROM before a token, and its alias, which is the name where it has none."""
+        begin = self.last("FROM", at)
+        if begin is None or begin + 1 >= len(self) or self.word(begin + 1) == "(" or self.word(begin + 2) in ("(", "."):
+            return None
+        alias = begin + 3 if self.word(begin + 2) == "AS" else begin + 2
+        unnamed = alias >= len(self) or self.word(alias) in (*NEXT, "", "WITHIN", "MATCH_RECOGNIZE", ",", ";")
+        return begin + 1, begin + 1 if unnamed else alias
+
+    def edited(self, edits: Iterable[Edit]) -> str:
+        """The statement with ``edits``, on one line and without its comments; one within another is left out."""
+        text, at, last = "", 0, int(self.tokens[0].start)
+        for edit in (*sorted(edits, key=lambda edit: (edit.start, edit.end > edit.start, -edit.end)), None):
+            if edit is not None and edit.start < at:
+                continue
+            for token in self.tokens[at : edit.start if edit else len(self)]:
+                text += " " * (token.start > last) + self.script[token.start : token.end + 1]
+                last = token.end + 1
+            if edit is not None and edit.start < edit.end:
+                text += " " * bool(edit.text and self.tokens[edit.start].start > last)
+                last = int(self.tokens[edit.end - 1].end) + 1
+            if edit is not None:
+                text, at = text + edit.text, edit.end
+        return text
 
     @cached_property
     def grouping(self) -> int:
@@ -96,7 +138,7 @@ class Words:
     def _depths(self) -> list[int]:
         depths = [0]
         for word in self._words:
-            depths.append(depths[-1] + (word == "(") - (word == ")"))
+            depths.append(depths[-1] + (word in _OPEN) - (word in _CLOSE))
         return depths
 
     @cached_property
@@ -104,9 +146,9 @@ class Words:
         opened: list[int] = []
         closing: dict[int, int] = {}
         for place, word in enumerate(self._words):
-            if word == "(":
+            if word in _OPEN:
                 opened.append(place)
-            elif word == ")" and opened:
+            elif word in _CLOSE and opened:
                 closing[opened.pop()] = place
         return closing
 
