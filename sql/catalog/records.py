@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dovetail.changelog.errors import InternalError
-from dovetail.sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
+from dovetail.sql.syntax.statements import (
+    CreateDictionary,
+    CreateFunction,
+    CreateIndex,
+    CreateStream,
+    CreateView,
+    Statement,
+)
 
 if TYPE_CHECKING:
     from dovetail.sql.relations import Stream
@@ -64,9 +71,7 @@ class Relation:
     @cached_property
     def definition(self) -> RelationDefinition:
         """The statement itself, read from ``ddl``."""
-        from dovetail.sql.syntax.parse import parse_one  # noqa: PLC0415 - the grammar is for who asks what a relation is
-
-        statement = parse_one(self.ddl)
+        statement = _read(self.ddl)
         if not isinstance(statement, RelationDefinition):
             raise InternalError(f'the catalog holds no definition of "{self.name}"', where=self.shown)
         return statement
@@ -83,6 +88,14 @@ class Relation:
         from dovetail.sql.syntax.parse import as_shown  # noqa: PLC0415 - as above
 
         return as_shown(self.ddl)
+
+
+@lru_cache(maxsize=1_000)
+def _read(ddl: str) -> Statement:
+    """Once for each version of a definition: whoever binds its tree copies it first."""
+    from dovetail.sql.syntax.parse import parse_one  # noqa: PLC0415 - the grammar is for who asks what a relation is
+
+    return parse_one(ddl)
 
 
 class Desired(StrEnum):

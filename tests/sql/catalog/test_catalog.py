@@ -15,6 +15,7 @@ from dovetail.sql.catalog.metadata_tables import METADATA
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateStream, Drop
+from tests.sql.planner import Planner
 
 
 @pytest.fixture
@@ -357,3 +358,16 @@ def test_nobody_else_reads_its_file(tmp_path: Path) -> None:
 def test_a_catalog_has_the_identity_it_was_given_first(catalog: Catalog) -> None:
     assert catalog.identity("first") == "first"
     assert catalog.identity("second") == "first"
+
+
+def test_a_definition_is_read_once_and_stays_what_it_is_when_queries_read_it() -> None:
+    planner = Planner.of(
+        "CREATE STREAM s (k int, n int)",
+        "CREATE VIEW v AS SELECT DISTINCT k, upper('a') AS a FROM default.s WHERE n > 1",
+    )
+    first = planner.catalog.get("v").definition
+    text = repr(first)
+    for query in ("SELECT * FROM v", "SELECT v.a, count() FROM v GROUP BY v.a", "SELECT count() FROM table(v)"):
+        planner.plan(query)
+    assert planner.catalog.get("v").definition is first
+    assert repr(first) == text
