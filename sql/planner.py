@@ -38,7 +38,7 @@ from dovetail.sql.query_settings import QuerySettings, Value, checked
 from dovetail.sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planned
 from dovetail.sql.rules import meeting, rewritten
 from dovetail.sql.syntax.faults import told_in_order
-from dovetail.sql.syntax.grammar.pasted.foreign_names import with_own_names
+from dovetail.sql.syntax.grammar.hints.foreign_names import with_own_names
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Emit, Select

@@ -22,12 +22,12 @@ from dovetail.sql.syntax.faults import fault_at, told_in_order
 from dovetail.sql.syntax.grammar import commands, rows
 from dovetail.sql.syntax.grammar.alter import alter
 from dovetail.sql.syntax.grammar.create import create
-from dovetail.sql.syntax.grammar.pasted.other_statements import refuse_other, same_explain
+from dovetail.sql.syntax.grammar.hints.other_statements import refuse_other, same_explain
+from dovetail.sql.syntax.grammar.hints.trial import tried
 from dovetail.sql.syntax.grammar.queries import select
 from dovetail.sql.syntax.masked import masked, masked_unread
 from dovetail.sql.syntax.parameters.binding import bound
 from dovetail.sql.syntax.parameters.bound_literals import Arguments
-from dovetail.sql.syntax.repair.trial import tried
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import (
     CreateStream,

@@ -26,7 +26,7 @@ from dovetail.services.session.schemas.registration import registry_of
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import Dovetail
 from dovetail.sql.syntax.grammar.columns import RESERVED
-from dovetail.sql.syntax.grammar.pasted.filled_forms import written
+from dovetail.sql.syntax.grammar.hints.filled_forms import written
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateStream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.grammar.functions import function_arguments
-from dovetail.sql.syntax.grammar.pasted.other_statements import refuse_details, refuse_kind, refuse_listed
+from dovetail.sql.syntax.grammar.hints.other_statements import refuse_details, refuse_kind, refuse_listed
 from dovetail.sql.syntax.grammar.rows import where_clause
 from dovetail.sql.syntax.statements import (
     BackupView,

@@ -10,8 +10,8 @@ from dovetail.sql.syntax.grammar.commands import WITH_DATA
 from dovetail.sql.syntax.grammar.dictionaries import create_dictionary
 from dovetail.sql.syntax.grammar.external_tables import create_external_table
 from dovetail.sql.syntax.grammar.functions import create_function
-from dovetail.sql.syntax.grammar.pasted.other_statements import refuse_created
-from dovetail.sql.syntax.grammar.pasted.pasted_queries import refuse_sink
+from dovetail.sql.syntax.grammar.hints.other_statements import refuse_created
+from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_sink
 from dovetail.sql.syntax.grammar.settings import NO_SECRETS
 from dovetail.sql.syntax.grammar.streams import create_stream
 from dovetail.sql.syntax.grammar.tables import create_index, create_table

@@ -17,7 +17,7 @@ from dovetail.sql.syntax.dialect import Dovetail, QueryFault, keep_spelling
 from dovetail.sql.syntax.faults import SCRIPT
 from dovetail.sql.syntax.grammar.emit import at_emit, emit_clause
 from dovetail.sql.syntax.grammar.gaps import check_gaps, check_parts
-from dovetail.sql.syntax.grammar.pasted.pasted_selects import refuse_foreign, same_windows
+from dovetail.sql.syntax.grammar.hints.pasted_selects import refuse_foreign, same_windows
 from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from dovetail.sql.syntax.rules import Rules

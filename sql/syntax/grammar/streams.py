@@ -13,9 +13,9 @@ from dovetail.changelog.schema import Kind, RecordPart
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key
-from dovetail.sql.syntax.grammar.pasted import ksql
-from dovetail.sql.syntax.grammar.pasted.filled_forms import Declaration
-from dovetail.sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
+from dovetail.sql.syntax.grammar.hints import ksql
+from dovetail.sql.syntax.grammar.hints.filled_forms import Declaration
+from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_query_of
 from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause, with_clause
 from dovetail.sql.syntax.record_columns import check_parts
 from dovetail.sql.syntax.rules import Rules

@@ -12,9 +12,9 @@ from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.schema import Column, Kind, RecordPart
 from dovetail.sql.syntax.cursor import Cursor, is_name
 from dovetail.sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key, watermark
-from dovetail.sql.syntax.grammar.pasted import flink, ksql
-from dovetail.sql.syntax.grammar.pasted.filled_forms import Declaration, written
-from dovetail.sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
+from dovetail.sql.syntax.grammar.hints import flink, ksql
+from dovetail.sql.syntax.grammar.hints.filled_forms import Declaration, written
+from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_query_of
 from dovetail.sql.syntax.grammar.settings import assignments, with_clause
 from dovetail.sql.syntax.grammar.streams import check, text_of
 from dovetail.sql.syntax.record_columns import include

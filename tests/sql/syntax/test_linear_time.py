@@ -9,8 +9,8 @@ import pytest
 
 from dovetail.changelog.errors import Interrupted, SqlError, SyntaxFault
 from dovetail.changelog.work.interruption import Interruption
+from dovetail.sql.syntax.grammar.hints.trial import tried
 from dovetail.sql.syntax.parse import parse
-from dovetail.sql.syntax.repair.trial import tried
 from tests.sql.planner import Planner
 
 WINDOW = "sum(v) OVER (PARTITION BY k ORDER BY v) AS a"

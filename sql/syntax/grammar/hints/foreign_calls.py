@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dovetail.sql.syntax.grammar.pasted.patterns import Piece, Table, table
+from dovetail.sql.syntax.grammar.hints.patterns import Piece, Table, table
 from dovetail.sql.syntax.rules import Rules
 
 _COLUMNS = {"ROWTIME": "_tp_time", "WINDOWSTART": "window_start", "WINDOWEND": "window_end"}

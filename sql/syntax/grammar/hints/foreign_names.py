@@ -10,9 +10,9 @@ from sqlglot.tokenizer_core import TokenType
 from dovetail.changelog.work.interruption import expect_wanted
 from dovetail.sql.syntax.cursor import Cursor, is_name
 from dovetail.sql.syntax.dialect import Dovetail
-from dovetail.sql.syntax.grammar.pasted.foreign_calls import CALLS
-from dovetail.sql.syntax.grammar.pasted.patterns import found
-from dovetail.sql.syntax.grammar.pasted.words import Edit, Words
+from dovetail.sql.syntax.grammar.hints.foreign_calls import CALLS
+from dovetail.sql.syntax.grammar.hints.patterns import found
+from dovetail.sql.syntax.grammar.hints.words import Edit, Words
 from dovetail.sql.syntax.rules import Rules
 
 _BEHIND = ("AS", "FROM", "WHERE", "ON", "AND", "OR", "GROUP BY", "HAVING", "ORDER BY")

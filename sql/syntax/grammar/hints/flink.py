@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.sql.syntax.cursor import Cursor
-from dovetail.sql.syntax.grammar.pasted.filled_forms import Declaration, noted, refuse
+from dovetail.sql.syntax.grammar.hints.filled_forms import Declaration, noted, refuse
 from dovetail.sql.syntax.statements import Setting
 
 _BROKERS = "properties.bootstrap.servers"

@@ -9,7 +9,7 @@ import pytest
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import Kind
 from dovetail.sql.stream_settings import expect_settings
-from dovetail.sql.syntax.grammar.pasted.other_statements import CREATED, OTHERS
+from dovetail.sql.syntax.grammar.hints.other_statements import CREATED, OTHERS
 from dovetail.sql.syntax.parse import parse, parse_one
 from dovetail.sql.syntax.statements import CreateStream, CreateView, Select
 from tests.sql.planner import Planner

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from dovetail.sql.syntax.cursor import Cursor
-from dovetail.sql.syntax.grammar.pasted.filled_forms import Declaration, noted, refuse
+from dovetail.sql.syntax.grammar.hints.filled_forms import Declaration, noted, refuse
 from dovetail.sql.syntax.statements import Setting
 
 TOPIC = "kafka_topic"

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.sql.syntax.grammar.hints.trial import applied, repair
 from dovetail.sql.syntax.parse import parse
-from dovetail.sql.syntax.repair.trial import applied, repair
 from tests.paths import ROOT
 
 OWN = (

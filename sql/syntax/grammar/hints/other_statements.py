@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.syntax.cursor import Cursor
-from dovetail.sql.syntax.grammar.pasted.filled_forms import noted
-from dovetail.sql.syntax.grammar.pasted.patterns import Piece, Table, found, table
-from dovetail.sql.syntax.grammar.pasted.words import Words
+from dovetail.sql.syntax.grammar.hints.filled_forms import noted
+from dovetail.sql.syntax.grammar.hints.patterns import Piece, Table, found, table
+from dovetail.sql.syntax.grammar.hints.words import Words
 
 _SETTINGS = "a query has its settings at its end: SELECT .. SETTINGS seek_to = 'earliest'; SHOW SETTINGS lists them"
 _NO_TRANSACTIONS = "leave it out: each statement stands for itself, and each batch of a view is committed as one"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.changelog.errors import SqlError, Unsupported
-from dovetail.sql.syntax.grammar.pasted.other_statements import LISTED
+from dovetail.sql.syntax.grammar.hints.other_statements import LISTED
 from dovetail.sql.syntax.parse import parse, parse_one
 from dovetail.sql.syntax.statements import Describe, Explain, Select, Show, Statement
 

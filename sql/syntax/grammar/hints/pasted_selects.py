@@ -14,11 +14,11 @@ from sqlglot.tokenizer_core import Token
 from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.work.interruption import expect_wanted
 from dovetail.sql.syntax.cursor import Cursor
-from dovetail.sql.syntax.grammar.pasted.filled_forms import noted
-from dovetail.sql.syntax.grammar.pasted.foreign_names import LONGEST_FORM, with_own_names
-from dovetail.sql.syntax.grammar.pasted.foreign_pieces import PIECES
-from dovetail.sql.syntax.grammar.pasted.patterns import Found, found
-from dovetail.sql.syntax.grammar.pasted.words import Words
+from dovetail.sql.syntax.grammar.hints.filled_forms import noted
+from dovetail.sql.syntax.grammar.hints.foreign_names import LONGEST_FORM, with_own_names
+from dovetail.sql.syntax.grammar.hints.foreign_pieces import PIECES
+from dovetail.sql.syntax.grammar.hints.patterns import Found, found
+from dovetail.sql.syntax.grammar.hints.words import Words
 
 _ARGUMENTS = ("DATA", "TIMECOL", "SIZE", "SLIDE", "STEP", "GAP", "OFFSET")
 """What Flink calls the arguments of windows, in the order in which they stand without these names."""

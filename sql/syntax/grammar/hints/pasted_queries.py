@@ -9,8 +9,8 @@ from typing import NoReturn
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.syntax.cursor import Cursor
-from dovetail.sql.syntax.grammar.pasted.filled_forms import noted, refuse, written
-from dovetail.sql.syntax.grammar.pasted.pasted_selects import in_own_words
+from dovetail.sql.syntax.grammar.hints.filled_forms import noted, refuse, written
+from dovetail.sql.syntax.grammar.hints.pasted_selects import in_own_words
 from dovetail.sql.syntax.grammar.settings import with_clause
 from dovetail.sql.syntax.statements import Setting
 

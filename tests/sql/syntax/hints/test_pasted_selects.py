@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.changelog.errors import SqlError
-from dovetail.sql.syntax.grammar.pasted.foreign_calls import CALLS
-from dovetail.sql.syntax.grammar.pasted.foreign_names import with_own_names
+from dovetail.sql.syntax.grammar.hints.foreign_calls import CALLS
+from dovetail.sql.syntax.grammar.hints.foreign_names import with_own_names
 from dovetail.sql.syntax.parse import parse
 from dovetail.sql.syntax.rules import Rules
 from tests.sql.planner import Planner

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from dovetail.sql.syntax.grammar.pasted.spellings import SPELLINGS
-from dovetail.sql.syntax.grammar.pasted.words import NEXT, Edit, Words
+from dovetail.sql.syntax.grammar.hints.spellings import SPELLINGS
+from dovetail.sql.syntax.grammar.hints.words import NEXT, Edit, Words
 
 _OPTIONAL = re.compile(r"\[([^\]]*)\]")
 _PART = re.compile(r"\{\w+[*]?\}|\{\w+\.\d\}|(?:ORDER|PARTITION) BY|\S+")

@@ -12,7 +12,8 @@ from dovetail.changelog.errors import SqlError, SyntaxFault
 from dovetail.changelog.suggest import Guess
 from dovetail.changelog.work.interruption import expect_wanted
 from dovetail.sql.syntax.dialect import Dovetail
-from dovetail.sql.syntax.repair.edits import edits
+from dovetail.sql.syntax.grammar.hints.slips import edits
+from dovetail.sql.syntax.grammar.hints.words import Words
 
 _MOST_TEXT = 10_000
 """Characters of a script whose slips are mended: each try reads it as a whole."""
@@ -68,7 +69,7 @@ def repair(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Gue
     # What comes behind it may be wrong in its turn.
     text = script[: here[-1].end + 1]
     index = sum(token.start < slip.offset for token in here)
-    tries = islice(edits(text, here, index), _MOST_TRIES)
+    tries = islice(edits(Words(text, here), index), _MOST_TRIES)
     return next((guess for guess in tries if _unread(applied(text, guess), read) < 0), None)
 
 

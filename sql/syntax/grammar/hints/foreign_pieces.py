@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.sql.syntax.grammar.pasted.patterns import Piece, table
+from dovetail.sql.syntax.grammar.hints.patterns import Piece, table
 
 _LATE = "SETTINGS watermark_delay says how late rows may be"
 _FINAL = "AFTER WINDOW CLOSE WITH DELAY {grace:interval}"

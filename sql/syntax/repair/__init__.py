@@ -1,1 +1,0 @@
-"""What a statement that cannot be read was meant to be: edits that are tried before they are offered."""
