@@ -41,6 +41,12 @@ class Cursor:
         self.settings: list[Span] = []
         self.elements: list[Span] = []
 
+    def copy(self) -> Cursor:
+        """Another one at the same token."""
+        made = Cursor(self.script, self.tokens, self.clause, self.rules)
+        made.index = self.index
+        return made
+
     # -- looking --
 
     @property

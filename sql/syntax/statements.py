@@ -6,7 +6,7 @@ Nothing here has been looked up: whether a stream or a column exists is the bind
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -208,6 +208,25 @@ class CreateIndex:
     @property
     def name(self) -> str:
         return self.index.name
+
+
+class OnDemand(Mapping[Rules, exp.Query | SqlError]):
+    """Each reading of a query, made when it is first asked for."""
+
+    def __init__(self, read: Callable[[Rules], exp.Query | SqlError]) -> None:
+        self._read = read
+        self.made: dict[Rules, exp.Query | SqlError] = {}
+
+    def __getitem__(self, rules: Rules) -> exp.Query | SqlError:
+        if rules not in self.made:
+            self.made[rules] = self._read(rules)
+        return self.made[rules]
+
+    def __iter__(self) -> Iterator[Rules]:
+        return iter(Rules)
+
+    def __len__(self) -> int:
+        return len(Rules)
 
 
 @dataclass(frozen=True)

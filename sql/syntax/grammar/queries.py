@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
 from sqlglot import Dialect, exp
@@ -21,7 +22,7 @@ from dovetail.sql.syntax.grammar.hints.pasted_selects import refuse_foreign, sam
 from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import Emit, Readings, Select, Settings
+from dovetail.sql.syntax.statements import Emit, OnDemand, Readings, Select, Settings
 
 READERS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: Dovetail(), Rules.RISINGWAVE: RisingWaveQueries()}
 """What reads a query, by whose meaning its expressions have."""
@@ -29,6 +30,7 @@ READERS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: Dovetail(), Rules.RISINGWAVE
 _BEGINNINGS = {"SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "ON", "USING", "WITH", "UNION"}
 """The words that begin a clause, as far as an error names it."""
 
+_OF_PARAMETERS = ("?", ":")
 WORDS = (
     *sorted(_BEGINNINGS),
     *("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "NATURAL", "ASOF", "LATEST", "ANTI", "SEMI"),
@@ -106,14 +108,16 @@ def _query(cursor: Cursor) -> Readings:
         depth += (cursor.word() == "(") - (cursor.word() == ")")
         cursor.index += 1
     tokens = cursor.tokens[start : cursor.index]
-    readings = Readings({rules: _read(cursor, tokens, rules) for rules in Rules})
+    readings = Readings(OnDemand(partial(_read, cursor.copy(), tokens)))
     first_of(readings)
+    if any(token.text in _OF_PARAMETERS for token in tokens):
+        # The places of parameters are those of both dialects.
+        dict(readings.by_rules)
     return readings
 
 
-def _read(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlError:
-    dialect = READERS[rules]
-    at, clause = cursor.index, cursor.clause
+def _read(at: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlError:
+    dialect, cursor = READERS[rules], at.copy()
     try:
         again = tokens if rules is Rules.TIMEPLUS else _tokens_again(cursor.script, tokens, dialect)
         parsed = expression(cursor, same_windows(again), "SELECT or WITH", dialect)
@@ -124,8 +128,6 @@ def _read(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlE
         return parsed
     except SqlError as fault:
         return fault
-    finally:
-        cursor.index, cursor.clause = at, clause
 
 
 def readable_expression(cursor: Cursor, tokens: list[Token]) -> exp.Expr:

@@ -19,7 +19,7 @@ from dovetail.sql.syntax.dialect import PARAMETER_AT
 from dovetail.sql.syntax.faults import place
 from dovetail.sql.syntax.parameters.bound_literals import Argument, Arguments, checked, tree_of, value_of
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import Insert, Readings, Select, Statement, StatementParameter, Why
+from dovetail.sql.syntax.statements import Insert, OnDemand, Readings, Select, Statement, StatementParameter, Why
 
 _NAMES = (exp.Table, exp.TableAlias, exp.Identifier, exp.Column, exp.Dot, exp.Ordered, exp.Group, exp.CTE, exp.Join)
 """What a parameter stands directly in where it would be a name."""
@@ -153,6 +153,8 @@ def _parameters(value: object) -> Iterator[StatementParameter]:
             yield from filter(None, map(_parameter, value.find_all(exp.Placeholder)))
         case StatementParameter():
             yield value
+        case OnDemand():
+            yield from _parameters(value.made)
         case Mapping():
             for item in value.values():
                 yield from _parameters(item)

@@ -27,6 +27,7 @@ from dovetail.sql.syntax.statements import (
     Explain,
     Index,
     Insert,
+    OnDemand,
     Pause,
     Replay,
     Resume,
@@ -519,3 +520,13 @@ def test_every_statement_of_the_cases_parses(text: str) -> None:
 def test_a_statement_nested_too_deeply_is_refused(text: str) -> None:
     with pytest.raises(SqlError, match="nested too deeply"):
         parse(text)
+
+
+@pytest.mark.parametrize(("text", "at_first"), [("SELECT a FROM s", 1), ("SELECT a FROM s WHERE a ~ 'x'", 2)])
+def test_a_query_is_read_in_the_other_dialect_when_it_is_asked_for(text: str, at_first: int) -> None:
+    statement = parse_one(text)
+    assert isinstance(statement, Select)
+    assert statement.readings is not None
+    assert isinstance(statement.readings.by_rules, OnDemand)
+    assert len(statement.readings.by_rules.made) == at_first
+    assert statement.readings.of(Rules.RISINGWAVE) is statement.readings.of(Rules.RISINGWAVE)
