@@ -1,13 +1,15 @@
 """The registry of functions: an allow-list for each dialect.
 
-A function is known by its name; what is not registered is refused, with the nearest name that is. docs/functions.md is
-made from the registries.
+A function is known by its name; what is not registered is refused, with the nearest name that is. Each group of them is
+a table, from which docs/functions.md is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import pyarrow as pa
 from sqlglot import exp
@@ -19,7 +21,8 @@ from dovetail.sql.functions.typed import Typed, filled, places
 
 Build = Callable[[Sequence[Typed]], Typed | exp.Expr | str]
 """From arguments to the engine's tree, or to a template over the same arguments."""
-
+Arity = tuple[int, int | None]
+"""The fewest arguments, and the most; None for any number."""
 
 _WIDE = pa.decimal128(38, 0)
 """How a number of 128 bits comes out of the engine."""
@@ -27,6 +30,73 @@ _WIDE = pa.decimal128(38, 0)
 
 class Unfit(Exception):
     """Arguments that a function is not made for; the message says what it takes."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function as the table of its group has it.
+
+    usage     how it is written, ``to_hour(time[, zone])``: its name, and how many arguments it takes
+    meaning   one line, for docs/functions.md
+    build     the engine's SQL with places ``{0}``, ``{1}``, .. for the arguments, or ``{*}`` for all; one such template
+              for each number of arguments; or Python, for what is computed from their types or from literals
+    gives     the type of the result; None: as the engine has it
+    takes     what each argument is, ``text int``; the last holds for the rest, and ``any`` for every value
+    also      other names, parted by blanks
+    differs   a wanted difference from the engine that the dialect comes from
+    arity     where it is another than ``usage`` shows
+    """
+
+    usage: str
+    meaning: str
+    build: Build | str | tuple[str, ...]
+    gives: pa.DataType | None = None
+    takes: str = "any"
+    also: str = ""
+    differs: str = ""
+    arity: Arity | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [self.usage.partition("(")[0], *self.also.split()]
+
+    @property
+    def takes_so_many(self) -> Arity:
+        return self.arity or arity_of(self.usage)
+
+    def place(self, index: int) -> str:
+        """What the argument at a position is."""
+        kinds = self.takes.split()
+        return kinds[min(index, len(kinds) - 1)]
+
+    def built(self, arguments: Sequence[Typed]) -> Typed | exp.Expr | str:
+        """The tree, or the template for so many arguments."""
+        if callable(self.build):
+            return self.build(arguments)
+        return self._templates.get(len(arguments)) or self._templates[None]
+
+    @cached_property
+    def _templates(self) -> Mapping[int | None, str]:
+        assert not callable(self.build)
+        return {places(one): one for one in ([self.build] if isinstance(self.build, str) else self.build)}
+
+
+Table = Sequence[Row]
+"""The functions of a group, in the order in which docs/functions.md shows them."""
+
+
+def arity_of(usage: str) -> Arity:
+    """What stands in square brackets may be left out; ``..`` is any number more."""
+    takes = re.sub(r"\([^()]*\)", "", usage.partition("(")[2].removesuffix(")"))
+    needed = takes
+    while "[" in needed:
+        needed = re.sub(r"\[[^\[\]]*\]", "", needed)
+    endless = re.search(r"(^|, )\.\.(,|$)", takes)
+    return _count(needed), None if endless else _count(takes)
+
+
+def _count(takes: str) -> int:
+    return sum(one.strip() not in ("", "..") for one in re.split(r"[,\[\]]", takes))
 
 
 @dataclass(frozen=True)
@@ -118,9 +188,13 @@ class RefusedCall:
 
 @dataclass
 class Registry:
-    """The functions of a dialect, by name, and those that are known and refused."""
+    """The functions of a dialect, by name, and those that are known and refused.
+
+    compiled   how the dialect reads a row: the tree, or the template, of a call over these arguments
+    """
 
     dialect: str
+    compiled: Callable[[Row, Sequence[Typed]], Typed | exp.Expr | str] = Row.built
     functions: dict[str, Function] = field(default_factory=dict)
     refused: dict[str, RefusedCall] = field(default_factory=dict)
 
@@ -143,37 +217,14 @@ class Registry:
         """``names`` are parted by blanks."""
         self.refused.update(dict.fromkeys(names.split(), RefusedCall(reason, fix)))
 
-    def add(
-        self,
-        usage: str,
-        meaning: str,
-        build: Build | str | Iterable[str],
-        kind: pa.DataType | None = None,
-        *,
-        aliases: str = "",
-        arity: tuple[int, int | None] | None = None,
-        group: str = "",
-        differs: str = "",
-    ) -> None:
-        """Register a function under the name that its ``usage`` begins with.
-
-        build   a template, a template for each number of arguments, or a function of the typed arguments
-        """
-        made, least, most = _made(build, arity)
-        for name in (usage.partition("(")[0], *aliases.split()):
-            if name in self.functions:
-                raise ValueError(f"{name} is registered twice")
-            self.functions[name] = Function(name, usage, meaning, made, least, most, kind, group, differs)
-
-
-def _made(build: Build | str | Iterable[str], arity: tuple[int, int | None] | None) -> tuple[Build, int, int | None]:
-    if callable(build):
-        if arity is None:
-            raise ValueError("a function needs its arity")
-        return build, *arity
-    templates: Mapping[int | None, str] = {places(one): one for one in ([build] if isinstance(build, str) else build)}
-    if None in templates:
-        least, most = arity or (1, None)
-        return (lambda arguments: templates[None]), least, most
-    counts = [count for count in templates if count is not None]
-    return (lambda arguments: templates[len(arguments)]), *(arity or (min(counts), max(counts)))
+    def add(self, group: str, table: Table) -> None:
+        """Register the functions of a group."""
+        for row in table:
+            least, most = row.takes_so_many
+            build = partial(self.compiled, row)
+            for name in row.names:
+                if name in self.functions:
+                    raise ValueError(f"{name} is registered twice")
+                self.functions[name] = Function(
+                    name, row.usage, row.meaning, build, least, most, row.gives, group, row.differs
+                )

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
-from dovetail.sql.functions.registry import RefusedCall, Registry
+from dovetail.sql.functions.registry import RefusedCall, Registry, Table
 from dovetail.sql.functions.risingwave import arrays, conditions, json, numbers, text, times
 from dovetail.sql.functions.risingwave.refusals import REFUSED
+from dovetail.sql.functions.risingwave.signatures import compiled
+
+GROUPS: Mapping[str, Table] = {
+    "numbers": numbers.FUNCTIONS,
+    "text": text.FUNCTIONS,
+    "conditions": conditions.FUNCTIONS,
+    "times": times.FUNCTIONS,
+    "json": json.FUNCTIONS,
+    "arrays": arrays.FUNCTIONS,
+}
 
 
 @cache
 def functions() -> Registry:
     """All of them; made once."""
-    registry = Registry("RisingWave", refused={name: RefusedCall(*why) for name, why in REFUSED.items()})
-    for group in (numbers, text, conditions, times, json, arrays):
-        group.register(registry)
+    registry = Registry("RisingWave", compiled, refused={name: RefusedCall(*why) for name, why in REFUSED.items()})
+    for group, table in GROUPS.items():
+        registry.add(group, table)
     return registry

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.comparisons import concatenated, has_all
-from dovetail.sql.functions.risingwave.signatures import Group, argument
+from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common, unified
 from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
@@ -73,7 +73,7 @@ def _slice(given: Sequence[Typed]) -> Typed:
     return typed(array, template, [array.tree, first, last], kind_of(array))
 
 
-def _of_list(template: str, gives: pa.DataType | None = None) -> Callable[[Sequence[Typed]], Typed]:
+def _of_list(template: str, gives: pa.DataType | None = None) -> Build:
     """A function of an array alone; its type is the array's, where none is named."""
 
     def build(given: Sequence[Typed]) -> Typed:
@@ -84,7 +84,7 @@ def _of_list(template: str, gives: pa.DataType | None = None) -> Callable[[Seque
     return build
 
 
-def _of_element(template: str, gives: pa.DataType | None = None) -> Callable[[Sequence[Typed]], Typed]:
+def _of_element(template: str, gives: pa.DataType | None = None) -> Build:
     """A function of an array and an element."""
 
     def build(given: Sequence[Typed]) -> Typed:
@@ -96,7 +96,7 @@ def _of_element(template: str, gives: pa.DataType | None = None) -> Callable[[Se
     return build
 
 
-def _extreme(name: str) -> Callable[[Sequence[Typed]], Typed]:
+def _extreme(name: str) -> Build:
     return lambda given: typed(_list(given[0]), f"{name}({{0}})", [given[0].tree], kind_of(given[0]).value_type)
 
 
@@ -164,7 +164,7 @@ def _positions(given: Sequence[Typed]) -> Typed:
     return typed(array, template, [array.tree, element.tree], pa.list_(INT))
 
 
-def _dimension(template: str) -> Callable[[Sequence[Typed]], Typed]:
+def _dimension(template: str) -> Build:
     def build(given: Sequence[Typed]) -> Typed:
         array = _list(given[0])
         if len(given) > 1 and given[1].literal != 1:
@@ -182,14 +182,8 @@ _POSITION = (
 )
 
 
-def _position(given: Sequence[Typed]) -> Typed:
-    if len(given) == 2:
-        return _of_element(_POSITION.replace("{2}", "1"), INT)(given)
-    return _of_element(_POSITION, INT)(given)
-
-
-def _joined(given: Sequence[Typed]) -> Typed:
-    return concatenated(_list(given[0]), _list(given[1]))
+def _position(given: Sequence[Typed]) -> Typed | exp.Expr | str:
+    return _of_element(_POSITION if len(given) > 2 else _POSITION.replace("{2}", "1"), INT)(given)
 
 
 def _trimmed(given: Sequence[Typed]) -> Typed:
@@ -198,66 +192,39 @@ def _trimmed(given: Sequence[Typed]) -> Typed:
     return typed(array, template, [array.tree, count.tree], kind_of(array))
 
 
-def register(registry: Registry) -> None:
-    group = Group(registry, "arrays")
-    group.made("array(a, ..)", "ARRAY[a, ..]", _array, (0, None))
-    group.made("array_element(array, n)", "array[n]", _element, (2, 2))
-    group.made("array_slice(array, low, high)", "array[low:high]", _slice, (3, 3))
-    group.made(
-        "array_length(array[, 1])",
-        "how many elements; NULL for an empty array",
-        _dimension("nullif(len({0}), 0)"),
-        (1, 2),
-        aliases="array_upper",
-    )
-    group.made(
-        "array_lower(array, 1)", "1; NULL for an empty array", _dimension("CASE WHEN len({0}) > 0 THEN 1 END"), (1, 2)
-    )
-    group.made(
-        "array_ndims(array)", "1; NULL for an empty array", _dimension("CASE WHEN len({0}) > 0 THEN 1 END"), (1, 1)
-    )
-    group.made("cardinality(array)", "how many elements", _dimension("len({0})"), (1, 1))
-    group.made(
-        "array_append(array, a)", "with one more at its end", _of_element("list_append(coalesce({0}, []), {1})"), (2, 2)
-    )
-    group.made(
-        "array_prepend(a, array)",
-        "with one more at its beginning",
-        lambda given: _of_element("list_prepend({1}, coalesce({0}, []))")([given[1], given[0]]),
-        (2, 2),
-    )
-    group.made("array_cat(a, b)", "one after another", _joined, (2, 2))
-    group.made(
-        "array_remove(array, a)",
-        "without the elements that equal it",
-        _of_element("list_filter({0}, lambda e_: e_ IS DISTINCT FROM {1})"),
-        (2, 2),
-    )
-    group.made("array_replace(array, a, b)", "with b for every a", _replaced, (3, 3))
-    group.made(
-        "array_position(array, a[, from])", "where the element is first; NULL where it is not", _position, (2, 3)
-    )
-    group.made("array_positions(array, a)", "where the element is", _positions, (2, 2))
-    group.made(
-        "array_distinct(array)",
-        "each element once, in the order in which they come first",
-        _of_list(
-            "list_transform(list_filter(list_transform({0}, lambda e_, i_: {{'v': e_, 'i': i_}}), "
-            "lambda p_: coalesce(list_position({0}, p_.v), p_.i) = p_.i), lambda p_: p_.v)".replace("{{", "{").replace(
-                "}}", "}"
-            )
-        ),
-        (1, 1),
-    )
-    group.made("array_sort(array)", "in order, NULLs last", _of_list("list_sort({0}, 'ASC', 'NULLS LAST')"), (1, 1))
-    group.made("array_reverse(array)", "from its end", _of_list("list_reverse({0})"), (1, 1))
-    group.made("array_min(array)", "the least", _extreme("list_min"), (1, 1))
-    group.made("array_max(array)", "the greatest", _extreme("list_max"), (1, 1))
-    group.made("array_sum(array)", "the sum", _sum, (1, 1))
-    group.made("array_contains(a, b)", "a @> b", lambda given: has_all(_list(given[0]), _list(given[1])), (2, 2))
-    group.made("array_contained(a, b)", "a <@ b", lambda given: has_all(_list(given[1]), _list(given[0])), (2, 2))
-    group.made(
-        "array_to_string(array, separator[, null])", "the elements with the separator between them", _to_text, (2, 3)
-    )
-    group.made("string_to_array(text, separator[, null])", "the parts between the separators", _from_text, (2, 3))
-    group.made("trim_array(array, n)", "without its last n elements", _trimmed, (2, 2))
+_FIRSTS = (
+    "list_transform(list_filter(list_transform({0}, lambda e_, i_: {'v': e_, 'i': i_}), "
+    "lambda p_: coalesce(list_position({0}, p_.v), p_.i) = p_.i), lambda p_: p_.v)"
+)
+_ONE = "CASE WHEN len({0}) > 0 THEN 1 END"
+
+FUNCTIONS: Table = (
+    Row("array(a, ..)", "ARRAY[a, ..]", _array, arity=(0, None)),
+    Row("array_element(array, n)", "array[n]", _element),
+    Row("array_slice(array, low, high)", "array[low:high]", _slice),
+    Row("array_length(array[, 1])", "how many elements; NULL for an empty array", _dimension("nullif(len({0}), 0)"),
+        also="array_upper"),
+    Row("array_lower(array, 1)", "1; NULL for an empty array", _dimension(_ONE), arity=(1, 2)),
+    Row("array_ndims(array)", "1; NULL for an empty array", _dimension(_ONE)),
+    Row("cardinality(array)", "how many elements", _dimension("len({0})")),
+    Row("array_append(array, a)", "with one more at its end", _of_element("list_append(coalesce({0}, []), {1})")),
+    Row("array_prepend(a, array)", "with one more at its beginning",
+        lambda given: _of_element("list_prepend({1}, coalesce({0}, []))")([given[1], given[0]])),
+    Row("array_cat(a, b)", "one after another", lambda given: concatenated(_list(given[0]), _list(given[1]))),
+    Row("array_remove(array, a)", "without the elements that equal it",
+        _of_element("list_filter({0}, lambda e_: e_ IS DISTINCT FROM {1})")),
+    Row("array_replace(array, a, b)", "with b for every a", _replaced),
+    Row("array_position(array, a[, from])", "where the element is first; NULL where it is not", _position),
+    Row("array_positions(array, a)", "where the element is", _positions),
+    Row("array_distinct(array)", "each element once, in the order in which they come first", _of_list(_FIRSTS)),
+    Row("array_sort(array)", "in order, NULLs last", _of_list("list_sort({0}, 'ASC', 'NULLS LAST')")),
+    Row("array_reverse(array)", "from its end", _of_list("list_reverse({0})")),
+    Row("array_min(array)", "the least", _extreme("list_min")),
+    Row("array_max(array)", "the greatest", _extreme("list_max")),
+    Row("array_sum(array)", "the sum", _sum),
+    Row("array_contains(a, b)", "a @> b", lambda given: has_all(_list(given[0]), _list(given[1]))),
+    Row("array_contained(a, b)", "a <@ b", lambda given: has_all(_list(given[1]), _list(given[0]))),
+    Row("array_to_string(array, separator[, null])", "the elements with the separator between them", _to_text),
+    Row("string_to_array(text, separator[, null])", "the parts between the separators", _from_text),
+    Row("trim_array(array, n)", "without its last n elements", _trimmed),
+)  # fmt: skip

@@ -39,7 +39,7 @@ _YEARS = {
     "YY": f"right({_YEAR.format(year='year', sign='%Y')}, 2)",
     "Y": f"right({_YEAR.format(year='year', sign='%Y')}, 1)",
 }
-_NAMES = sorted({*_C, *_MADE, *_YEARS}, key=len, reverse=True)
+_NAMES = sorted({*_C, *_MADE, *_YEARS}, key=lambda name: (-len(name), name))
 _FOLDED = {name.lower(): name for name in _C if name not in ("Mon", "Dy", "AM", "PM")}
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
-from dovetail.sql.functions.registry import Registry, Unfit
-from dovetail.sql.functions.risingwave.signatures import Group, Make, argument
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
+from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -160,7 +160,7 @@ def _all(terms: Sequence[exp.Expr]) -> exp.Expr:
     return filled(" AND ".join(f"{{{index}}}" for index in range(len(terms))), terms)
 
 
-def _extract_path(text: bool) -> Make:
+def _extract_path(text: bool) -> Build:
     def build(given: Sequence[Typed]) -> Typed:
         document, *keys = given
         names = exp.Array(expressions=[argument(key, "text").tree for key in keys])
@@ -253,52 +253,23 @@ _TYPES = (
 )
 
 
-def register(registry: Registry) -> None:
-    group = Group(registry, "json")
-    group.add(
-        "jsonb_typeof(document)",
-        "object, array, string, number, boolean or null",
-        "json",
-        _TYPES,
-        TEXT,
-        aliases="json_typeof",
-    )
-    group.add(
-        "jsonb_array_length(array)",
-        "how many elements it has",
-        "json",
-        "CASE json_type({0}) WHEN 'ARRAY' THEN json_array_length({0}) END",
-        INT,
-        aliases="json_array_length",
-    )
-    group.made(
-        "jsonb_extract_path(document, name, ..)",
-        "the member at the path",
-        _extract_path(False),
-        (2, None),
-        aliases="json_extract_path",
-    )
-    group.made(
-        "jsonb_extract_path_text(document, name, ..)",
-        "the member at the path, as a text",
-        _extract_path(True),
-        (2, None),
-        aliases="json_extract_path_text",
-    )
-    group.made(
-        "jsonb_build_object(name, value, ..)",
-        "an object of these members",
-        _build_object,
-        (2, None),
-        differs=_ORDER + ", where a name is not written out",
-    )
-    group.made("jsonb_build_array(value, ..)", "an array of these elements", _build_array, (1, None))
-    group.made("to_jsonb(value)", "the value as a document", _to_jsonb, (1, 1))
-    group.add(
-        "jsonb_pretty(document)", "over several lines, indented", "json", "json_pretty({0})", TEXT, differs=_ORDER
-    )
-    group.made("jsonb_contains(document, part)", "document @> part", lambda given: contains(given[0], given[1]), (2, 2))
-    group.made(
-        "jsonb_contained(part, document)", "part <@ document", lambda given: contains(given[1], given[0]), (2, 2)
-    )
-    group.made("jsonb_exists(document, name)", "document ? name", lambda given: has_key(given[0], given[1]), (2, 2))
+FUNCTIONS: Table = (
+    Row("jsonb_typeof(document)", "object, array, string, number, boolean or null", _TYPES, TEXT, takes="json",
+        also="json_typeof"),
+    Row("jsonb_array_length(array)", "how many elements it has",
+        "CASE json_type({0}) WHEN 'ARRAY' THEN json_array_length({0}) END", INT, takes="json",
+        also="json_array_length"),
+    Row("jsonb_extract_path(document, name, ..)", "the member at the path", _extract_path(False),
+        also="json_extract_path"),
+    Row("jsonb_extract_path_text(document, name, ..)", "the member at the path, as a text", _extract_path(True),
+        also="json_extract_path_text"),
+    Row("jsonb_build_object(name, value, ..)", "an object of these members", _build_object,
+        differs=_ORDER + ", where a name is not written out"),
+    Row("jsonb_build_array(value, ..)", "an array of these elements", _build_array),
+    Row("to_jsonb(value)", "the value as a document", _to_jsonb),
+    Row("jsonb_pretty(document)", "over several lines, indented", "json_pretty({0})", TEXT, takes="json",
+        differs=_ORDER),
+    Row("jsonb_contains(document, part)", "document @> part", lambda given: contains(given[0], given[1])),
+    Row("jsonb_contained(part, document)", "part <@ document", lambda given: contains(given[1], given[0])),
+    Row("jsonb_exists(document, name)", "document ? name", lambda given: has_key(given[0], given[1])),
+)  # fmt: skip

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.arithmetic import arithmetic, whole_quotient
-from dovetail.sql.functions.risingwave.signatures import Group
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
@@ -64,7 +63,7 @@ def _whole(of_numeric: str, of_double: str) -> Callable[[Sequence[Typed]], Typed
     return build
 
 
-def _to_digits(name: str, whole: Callable[[Sequence[Typed]], Typed]) -> Callable[[Sequence[Typed]], Typed]:
+def _to_digits(name: str, whole: Callable[[Sequence[Typed]], Typed]) -> Build:
     """``round(x, n)``: of a numeric, n digits after the point; below 0 before it."""
 
     def build(given: Sequence[Typed]) -> Typed:
@@ -94,15 +93,7 @@ def _sign(given: Sequence[Typed]) -> Typed:
     return typed(value, "CAST(sign({0}) AS DOUBLE)", [cast(value, DOUBLE).tree], DOUBLE)
 
 
-def _mod(given: Sequence[Typed]) -> Typed:
-    return arithmetic("%", given[0], given[1])
-
-
-def _div(given: Sequence[Typed]) -> Typed:
-    return whole_quotient(*map(_number, given))
-
-
-def _divisor(template: str) -> Callable[[Sequence[Typed]], Typed]:
+def _divisor(template: str) -> Build:
     def build(given: Sequence[Typed]) -> Typed:
         sides = [_number(value) for value in given]
         kind = common_number([kind_of(side) for side in sides])
@@ -138,122 +129,77 @@ _BUCKET = (
 )
 
 
-def register(registry: Registry) -> None:
-    group = Group(registry, "numbers")
-    ceil, floor = _whole("ceil({0})", "ceil({0})"), _whole("floor({0})", "floor({0})")
-    group.made("abs(x)", "without its sign", _abs, (1, 1))
-    group.made("ceil(x)", "the least whole number that is not less", ceil, (1, 1), aliases="ceiling")
-    group.made("floor(x)", "the greatest whole number that is not greater", floor, (1, 1))
-    round_ = _to_digits("round", _whole("round({0}, 0)", "round_even({0}, 0)"))
-    group.made(
-        "round(x[, digits])",
-        "rounded: half away from zero for a numeric, half to even for a double precision",
-        round_,
-        (1, 2),
+_POSITIVE = "CASE WHEN {0} > 0 THEN {0} END"
+_LOG = f"ln(CASE WHEN {{1}} > 0 THEN {{1}} END) / nullif(ln({_POSITIVE}), 0)"
+_UNIT = "CASE WHEN {0} BETWEEN -1 AND 1 OR isnan({0}) THEN {0} END"
+_POWER = (
+    "CASE WHEN {0} = 0 AND {1} < 0 OR {0} < 0 AND isfinite({1}) AND {1} <> trunc({1}) THEN NULL ELSE pow({0}, {1}) END"
+)
+
+
+def _of_one(usage: str, meaning: str, template: str, also: str = "", differs: str = "") -> Row:
+    """A function of one number, or more, in double precision."""
+    return Row(usage, meaning, template, DOUBLE, takes="double", also=also, differs=differs)
+
+
+def _of_angle(name: str, meaning: str) -> tuple[Row, Row]:
+    finite = f"{name}(CASE WHEN isfinite({{0}}) OR isnan({{0}}) THEN %s END)"
+    return (
+        _of_one(f"{name}(x)", f"{meaning} of an angle in radians", finite % "{0}"),
+        _of_one(f"{name}d(x)", f"{meaning} of an angle in degrees", finite % "radians({0} % 360)", differs=_LAST),
     )
-    group.made(
-        "trunc(x[, digits])",
-        "with the digits behind cut off",
-        _to_digits("trunc", _whole("trunc({0})", "trunc({0})")),
-        (1, 2),
+
+
+def _angle_of(name: str, domain: str = "{0}") -> tuple[Row, Row]:
+    return (
+        _of_one(f"{name}(x)", "the angle in radians", f"{name}({domain})"),
+        _of_one(f"{name}d(x)", "the angle in degrees", f"degrees({name}({domain}))", differs=_LAST),
     )
-    group.made("sign(x)", "-1, 0 or 1", _sign, (1, 1))
-    group.made("mod(a, b)", "the remainder of a / b, with the sign of a", _mod, (2, 2))
-    group.made("div(a, b)", "the whole part of a / b, as a numeric", _div, (2, 2))
-    group.made("gcd(a, b)", "the greatest common divisor", _divisor("gcd({0}, {1})"), (2, 2))
-    group.made("lcm(a, b)", "the least common multiple", _divisor("lcm({0}, {1})"), (2, 2))
-    group.add(
-        "factorial(n)",
-        "1 * 2 * .. * n",
-        "bigint",
-        "CASE WHEN {0} >= 0 THEN factorial(CAST({0} AS INTEGER)) END",
-        numeric(38, 0),
-        differs="no value beyond factorial(33): 38 digits",
-    )
-    group.add(
-        "sqrt(x)",
-        "the square root",
-        "double",
-        "sqrt(CASE WHEN {0} >= 0 THEN {0} END)",
-        DOUBLE,
-        aliases="dsqrt",
-        differs=_DOUBLE,
-    )
-    group.add("cbrt(x)", "the cube root", "double", "cbrt({0})", DOUBLE)
-    group.add(
-        "exp(x)",
-        "e to the power of x",
-        "double",
-        "exp(CASE WHEN {0} <= 709.782712893384 OR NOT isfinite({0}) THEN {0} END)",
-        DOUBLE,
-        differs=_DOUBLE,
-    )
-    group.add("ln(x)", "the natural logarithm", "double", "ln(CASE WHEN {0} > 0 THEN {0} END)", DOUBLE, differs=_DOUBLE)
-    positive = "ln(CASE WHEN {0} > 0 THEN {0} END)"
-    group.add(
-        "log([base, ]x)",
-        "the logarithm to a base, 10 without one",
-        "double",
-        ["log10(CASE WHEN {0} > 0 THEN {0} END)", f"{positive.replace('{0}', '{1}')} / nullif({positive}, 0)"],
-        DOUBLE,
-        differs=_DOUBLE,
-    )
-    group.add(
-        "log10(x)",
-        "the logarithm to the base 10",
-        "double",
-        "log10(CASE WHEN {0} > 0 THEN {0} END)",
-        DOUBLE,
-        differs=_DOUBLE,
-    )
-    group.add(
-        "power(a, b)",
-        "a to the power of b",
-        "double double",
-        "CASE WHEN {0} = 0 AND {1} < 0 OR {0} < 0 AND isfinite({1}) AND {1} <> trunc({1}) THEN NULL "
-        "ELSE pow({0}, {1}) END",
-        DOUBLE,
-        aliases="pow",
-        differs=_DOUBLE,
-    )
-    group.add("pi()", "3.14159..", "", "pi()", DOUBLE)
-    finite = "{0}(CASE WHEN isfinite({{0}}) OR isnan({{0}}) THEN {{0}} END)"
-    for name, meaning in (("sin", "the sine"), ("cos", "the cosine"), ("tan", "the tangent"), ("cot", "the cotangent")):
-        group.add(f"{name}(x)", f"{meaning} of an angle in radians", "double", finite.format(name), DOUBLE)
-        degrees = finite.format(name).replace("THEN {0}", "THEN radians({0} % 360)")
-        group.add(f"{name}d(x)", f"{meaning} of an angle in degrees", "double", degrees, DOUBLE, differs=_LAST)
-    unit = "{0}(CASE WHEN {{0}} BETWEEN -1 AND 1 OR isnan({{0}}) THEN {{0}} END)"
-    for name, template in (("asin", unit), ("acos", unit), ("atan", "{0}({{0}})")):
-        group.add(f"{name}(x)", "the angle in radians", "double", template.format(name), DOUBLE)
-        group.add(
-            f"{name}d(x)", "the angle in degrees", "double", f"degrees({template.format(name)})", DOUBLE, differs=_LAST
-        )
-    group.add("atan2(y, x)", "the angle of the point (x, y) in radians", "double", "atan2({0}, {1})", DOUBLE)
-    group.add(
-        "atan2d(y, x)",
-        "the angle of the point (x, y) in degrees",
-        "double",
-        "degrees(atan2({0}, {1}))",
-        DOUBLE,
-        differs=_LAST,
-    )
-    for name in ("sinh", "cosh", "tanh", "asinh"):
-        group.add(f"{name}(x)", "the hyperbolic function", "double", f"{name}({{0}})", DOUBLE)
-    group.add("acosh(x)", "the inverse hyperbolic cosine", "double", "acosh(CASE WHEN {0} >= 1 THEN {0} END)", DOUBLE)
-    group.add(
-        "atanh(x)",
-        "the inverse hyperbolic tangent",
-        "double",
-        "atanh(CASE WHEN {0} BETWEEN -1 AND 1 OR isnan({0}) THEN {0} END)",
-        DOUBLE,
-    )
-    group.add("degrees(radians)", "an angle in degrees", "double", "degrees({0})", DOUBLE)
-    group.add("radians(degrees)", "an angle in radians", "double", "radians({0})", DOUBLE)
-    group.add(
-        "width_bucket(x, low, high, count)",
-        "in which of count buckets from low to high x lies",
-        "double double double int",
-        _BUCKET,
-        INT,
-    )
-    group.made("to_hex(n)", "in hexadecimal digits", _hex, (1, 1))
+
+
+FUNCTIONS: Table = (
+    Row("abs(x)", "without its sign", _abs),
+    Row("ceil(x)", "the least whole number that is not less", _whole("ceil({0})", "ceil({0})"), also="ceiling"),
+    Row("floor(x)", "the greatest whole number that is not greater", _whole("floor({0})", "floor({0})")),
+    Row("round(x[, digits])", "rounded: half away from zero for a numeric, half to even for a double precision",
+        _to_digits("round", _whole("round({0}, 0)", "round_even({0}, 0)"))),
+    Row("trunc(x[, digits])", "with the digits behind cut off",
+        _to_digits("trunc", _whole("trunc({0})", "trunc({0})"))),
+    Row("sign(x)", "-1, 0 or 1", _sign),
+    Row("mod(a, b)", "the remainder of a / b, with the sign of a", lambda given: arithmetic("%", given[0], given[1])),
+    Row("div(a, b)", "the whole part of a / b, as a numeric", lambda given: whole_quotient(*map(_number, given))),
+    Row("gcd(a, b)", "the greatest common divisor", _divisor("gcd({0}, {1})")),
+    Row("lcm(a, b)", "the least common multiple", _divisor("lcm({0}, {1})")),
+    Row("factorial(n)", "1 * 2 * .. * n", "CASE WHEN {0} >= 0 THEN factorial(CAST({0} AS INTEGER)) END",
+        numeric(38, 0), takes="bigint", differs="no value beyond factorial(33): 38 digits"),
+    _of_one("sqrt(x)", "the square root", "sqrt(CASE WHEN {0} >= 0 THEN {0} END)", also="dsqrt", differs=_DOUBLE),
+    _of_one("cbrt(x)", "the cube root", "cbrt({0})"),
+    _of_one("exp(x)", "e to the power of x",
+            "exp(CASE WHEN {0} <= 709.782712893384 OR NOT isfinite({0}) THEN {0} END)", differs=_DOUBLE),
+    _of_one("ln(x)", "the natural logarithm", f"ln({_POSITIVE})", differs=_DOUBLE),
+    Row("log([base, ]x)", "the logarithm to a base, 10 without one", (f"log10({_POSITIVE})", _LOG), DOUBLE,
+        takes="double", differs=_DOUBLE),
+    _of_one("log10(x)", "the logarithm to the base 10", f"log10({_POSITIVE})", differs=_DOUBLE),
+    _of_one("power(a, b)", "a to the power of b", _POWER, also="pow", differs=_DOUBLE),
+    Row("pi()", "3.14159..", "pi()", DOUBLE),
+    *_of_angle("sin", "the sine"),
+    *_of_angle("cos", "the cosine"),
+    *_of_angle("tan", "the tangent"),
+    *_of_angle("cot", "the cotangent"),
+    *_angle_of("asin", _UNIT),
+    *_angle_of("acos", _UNIT),
+    *_angle_of("atan"),
+    _of_one("atan2(y, x)", "the angle of the point (x, y) in radians", "atan2({0}, {1})"),
+    _of_one("atan2d(y, x)", "the angle of the point (x, y) in degrees", "degrees(atan2({0}, {1}))", differs=_LAST),
+    _of_one("sinh(x)", "the hyperbolic function", "sinh({0})"),
+    _of_one("cosh(x)", "the hyperbolic function", "cosh({0})"),
+    _of_one("tanh(x)", "the hyperbolic function", "tanh({0})"),
+    _of_one("asinh(x)", "the hyperbolic function", "asinh({0})"),
+    _of_one("acosh(x)", "the inverse hyperbolic cosine", "acosh(CASE WHEN {0} >= 1 THEN {0} END)"),
+    _of_one("atanh(x)", "the inverse hyperbolic tangent", f"atanh({_UNIT})"),
+    _of_one("degrees(radians)", "an angle in degrees", "degrees({0})"),
+    _of_one("radians(degrees)", "an angle in radians", "radians({0})"),
+    Row("width_bucket(x, low, high, count)", "in which of count buckets from low to high x lies", _BUCKET, INT,
+        takes="double double double int"),
+    Row("to_hex(n)", "in hexadecimal digits", _hex),
+)  # fmt: skip

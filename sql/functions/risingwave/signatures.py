@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.registry import Row, Unfit
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
@@ -27,10 +27,8 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     kind_of,
     name_of,
 )
-from dovetail.sql.functions.typed import Typed, filled, places
+from dovetail.sql.functions.typed import Typed, filled
 
-Places = Sequence[str]
-Make = Callable[[Sequence[Typed]], Typed | exp.Expr]
 _KINDS: Mapping[str, pa.DataType] = {
     "text": TEXT, "int": INT, "bigint": BIG, "double": DOUBLE, "bool": BOOL, "bytes": BYTES, "json": JSON, "date": DATE,
     "timestamp": LOCAL, "instant": INSTANT, "interval": INTERVAL,
@@ -62,62 +60,11 @@ def _shown(place: str) -> str:
     return {"int": "an integer", "bigint": "an integer", "double": "a number"}.get(place, f"a {place}")
 
 
-def arguments(given: Sequence[Typed], takes: Places) -> list[Typed]:
-    """Of more arguments than places, the last place holds for the rest."""
-    return [argument(value, takes[min(index, len(takes) - 1)]) for index, value in enumerate(given)]
-
-
-def literal(value: Typed, what: str) -> str:
-    if not isinstance(value.literal, str):
-        raise Unfit(f"takes {what} as a text that is written out")
-    return value.literal
-
-
-class Group:
-    """Registers the functions of a group."""
-
-    def __init__(self, registry: Registry, name: str) -> None:
-        self.registry, self.name = registry, name
-
-    def add(
-        self,
-        usage: str,
-        meaning: str,
-        takes: str,
-        build: str | Iterable[str],
-        gives: pa.DataType,
-        *,
-        aliases: str = "",
-        differs: str = "",
-    ) -> None:
-        """A function of templates, one for each number of arguments. ``takes`` are its places, ``text int``."""
-        templates = {places(one): one for one in ([build] if isinstance(build, str) else build)}
-        counts = [count for count in templates if count is not None]
-        arity = (min(counts), max(counts)) if counts else (1, None)
-
-        def made(given: Sequence[Typed]) -> Typed | exp.Expr:
-            trees = [value.tree for value in arguments(given, takes.split())] if given else []
-            template = templates.get(len(given), templates.get(None, ""))
-            tree = filled(f"CAST({template} AS {engine_name(gives)})", trees)
-            return given[0].of(tree, gives) if given else tree
-
-        self.registry.add(usage, meaning, made, arity=arity, aliases=aliases, group=self.name, differs=differs)
-
-    def made(
-        self,
-        usage: str,
-        meaning: str,
-        build: Make,
-        arity: tuple[int, int | None],
-        *,
-        takes: str = "any",
-        aliases: str = "",
-        differs: str = "",
-    ) -> None:
-        """A function that looks at the types of its arguments."""
-
-        def checked(given: Sequence[Typed]) -> Typed | exp.Expr:
-            return build(arguments(given, takes.split()))
-
-        tried: Build = checked
-        self.registry.add(usage, meaning, tried, arity=arity, aliases=aliases, group=self.name, differs=differs)
+def compiled(row: Row, given: Sequence[Typed]) -> Typed | exp.Expr | str:
+    """The call of a row whose arguments are in the types of its places; what a template gives is of the row's type."""
+    values = [argument(value, row.place(index)) for index, value in enumerate(given)]
+    built = row.built(values)
+    if not isinstance(built, str) or row.gives is None:
+        return built
+    tree = filled(f"CAST({built} AS {engine_name(row.gives)})", [value.tree for value in values])
+    return given[0].of(tree, row.gives) if given else tree

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.arguments import written_text
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.comparisons import pattern_tree
-from dovetail.sql.functions.risingwave.signatures import Group, Make, argument, literal
+from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -37,7 +38,7 @@ def _concat(given: Sequence[Typed]) -> Typed:
 
 
 def _concat_ws(given: Sequence[Typed]) -> Typed:
-    separator, parts = argument(given[0], "text"), given[1:]
+    separator, *parts = given
     return typed(separator, "concat_ws({*})", [separator.tree, *(output_of(value).tree for value in parts)], TEXT)
 
 
@@ -49,7 +50,7 @@ _IDENTIFIER = (
 
 def _format(given: Sequence[Typed]) -> Typed:
     """``%s`` a text, ``%I`` a name, ``%L`` a text in quotes, ``%2$s`` the second argument."""
-    template, values = literal(given[0], "its template"), given[1:]
+    template, values = written_text(given[0], "its template"), given[1:]
     parts: list[exp.Expr] = [quoted("")]
     at, taken = 0, 0
     for found in _FORMAT.finditer(template):
@@ -103,7 +104,7 @@ def _quote_nullable(given: Sequence[Typed]) -> Typed:
     return typed(given[0], "coalesce({0}, 'NULL')", [_quote_literal(given).tree], TEXT)
 
 
-def _size(of_text: str, of_bytes: str) -> Make:
+def _size(of_text: str, of_bytes: str) -> Build:
     def build(given: Sequence[Typed]) -> Typed:
         (value,) = given
         if kind_of(value) == BYTES:
@@ -135,7 +136,7 @@ def _groups(pattern: str) -> int:
 
 
 def _matched_part(given: Sequence[Typed]) -> Typed:
-    text, pattern = argument(given[0], "text"), literal(given[1], "its pattern")
+    text, pattern = argument(given[0], "text"), written_text(given[1], "its pattern")
     which = 1 if _groups(pattern) else 0
     template = f"CASE WHEN regexp_matches({{0}}, {{1}}, 's') THEN regexp_extract({{0}}, {{1}}, {which}, 's') END"
     return typed(text, template, [text.tree, pattern_tree(given[1])], TEXT)
@@ -145,7 +146,7 @@ def _flags(given: Sequence[Typed], position: int, allowed: str = "gi") -> str:
     """Those of the engine; there, a point matches a line's end only where it is asked to."""
     if len(given) <= position:
         return "s"
-    flags = literal(given[position], "its flags")
+    flags = written_text(given[position], "its flags")
     for flag in flags:
         if flag not in allowed + "cs":
             raise Unfit(f"knows the flags {', '.join(allowed)}, not '{flag}'")
@@ -169,7 +170,7 @@ def _regexp_replace(given: Sequence[Typed]) -> Typed:
 
 def _regexp_match(given: Sequence[Typed]) -> Typed:
     """The groups of the first match, or the match where there are none; NULL where nothing matches."""
-    text, pattern, flags = argument(given[0], "text"), literal(given[1], "its pattern"), _flags(given, 2, "i")
+    text, pattern, flags = argument(given[0], "text"), written_text(given[1], "its pattern"), _flags(given, 2, "i")
     numbers = range(1, _groups(pattern) + 1) if _groups(pattern) else [0]
     parts = ", ".join(f"regexp_extract({{0}}, {{1}}, {number}, '{flags}')" for number in numbers)
     template = f"CASE WHEN regexp_matches({{0}}, {{1}}, '{flags}') THEN [{parts}] END"
@@ -203,7 +204,7 @@ _WORDS = (
 
 
 def _encode(given: Sequence[Typed]) -> Typed:
-    value, form = argument(given[0], "bytes"), literal(given[1], "its form").lower()
+    value, form = argument(given[0], "bytes"), written_text(given[1], "its form").lower()
     templates = {
         "hex": "lower(hex({0}))",
         "base64": "regexp_replace(to_base64({0}), {1}, {2}, 'g')",
@@ -216,14 +217,14 @@ def _encode(given: Sequence[Typed]) -> Typed:
 
 
 def _decode(given: Sequence[Typed]) -> Typed:
-    value, form = argument(given[0], "text"), literal(given[1], "its form").lower()
+    value, form = argument(given[0], "text"), written_text(given[1], "its form").lower()
     templates = {"hex": "unhex({0})", "base64": "from_base64(replace({0}, chr(10), ''))", "escape": "encode({0})"}
     if form not in templates:
         raise Unfit(f"knows the forms {', '.join(templates)}, not '{form}'")
     return typed(value, templates[form], [value.tree], BYTES)
 
 
-def _digest(name: str, *, text: bool) -> Make:
+def _digest(name: str, *, text: bool) -> Build:
     """Of the bytes; of a text those of its UTF-8 form."""
 
     def build(given: Sequence[Typed]) -> Typed:
@@ -240,8 +241,8 @@ def _digest(name: str, *, text: bool) -> Make:
 
 def _overlay(given: Sequence[Typed]) -> Typed:
     """As many characters as the new text has, or as many as are named, give way to it."""
-    text, new, start = argument(given[0], "text"), argument(given[1], "text"), argument(given[2], "int")
-    size = argument(given[3], "int").tree if len(given) > 3 else filled("length({0})", [new.tree])
+    text, new, start = given[:3]
+    size = given[3].tree if len(given) > 3 else filled("length({0})", [new.tree])
     template = (
         "CASE WHEN {2} > 0 THEN substring({0}, 1, {2} - 1) || {1} || CASE WHEN {2} + {3} < 1 THEN {0} "
         "ELSE substring({0}, {2} + {3}) END END"
@@ -249,121 +250,86 @@ def _overlay(given: Sequence[Typed]) -> Typed:
     return typed(text, template, [text.tree, new.tree, start.tree, size], TEXT)
 
 
-def register(registry: Registry) -> None:
-    group = Group(registry, "text")
-    group.add("lower(text)", "in small letters", "text", "lower({0})", TEXT)
-    group.add("upper(text)", "in capital letters", "text", "upper({0})", TEXT)
-    group.add("initcap(text)", "each word with a capital letter", "text", _WORDS, TEXT)
-    group.made("concat(a, ..)", "one after another, NULLs left out", _concat, (1, None))
-    group.made("concat_ws(separator, a, ..)", "with the separator between them, NULLs left out", _concat_ws, (2, None))
-    group.made("format(template, a, ..)", "the template with %s, %I and %L filled in", _format, (1, None))
-    group.made("length(text)", "how many characters", _size("length({0})", "octet_length({0})"), (1, 1))
-    group.add("char_length(text)", "how many characters", "text", "length({0})", INT, aliases="character_length")
-    group.made("octet_length(text)", "how many bytes", _size("strlen({0})", "octet_length({0})"), (1, 1))
-    group.made("bit_length(text)", "how many bits", _size("8 * strlen({0})", "8 * octet_length({0})"), (1, 1))
-    group.made("substring(text, start[, length])", "a part of it, or what a pattern matches", _substring, (2, 3))
-    group.made("substr(text, start[, length])", "a part of it", _substring, (2, 3))
-    group.add("left(text, n)", "the first n; below 0 all but the last", "text int", '"left"({0}, {1})', TEXT)
-    group.add("right(text, n)", "the last n; below 0 all but the first", "text int", '"right"({0}, {1})', TEXT)
-    padded = (
-        "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL WHEN {1} <= 0 THEN '' WHEN {2} = '' OR "
-        'length({0}) >= {1} THEN "left"({0}, {1}) ELSE %s({0}, ' + sized("{1}") + ", {2}) END"
-    )
-    for name, where in (("lpad", "beginning"), ("rpad", "end")):
-        templates = [(padded % name).replace("{2}", "' '"), padded % name]
-        group.add(
-            f"{name}(text, length[, fill])", f"filled up at its {where}, or cut off", "text int text", templates, TEXT
-        )
-    for name, side in (("btrim", "both ends"), ("ltrim", "its beginning"), ("rtrim", "its end")):
-        engine = "trim" if name == "btrim" else name
-        group.add(
-            f"{name}(text[, signs])",
-            f"without these signs, blanks where none are named, at {side}",
-            "text",
-            [f"{engine}({{0}}, ' ')", f"{engine}({{0}}, {{1}})"],
-            TEXT,
-        )
-    group.add("strpos(text, part)", "where the part begins, 0 where it is not", "text", "strpos({0}, {1})", INT)
-    group.add("starts_with(text, part)", "whether it begins so", "text", "starts_with({0}, {1})", BOOL)
-    group.add(
-        "replace(text, part, by)",
-        "every place replaced",
-        "text",
-        "CASE WHEN {1} = '' AND {2} IS NOT NULL THEN {0} ELSE replace({0}, {1}, {2}) END",
-        TEXT,
-    )
-    group.add("translate(text, from, to)", "each sign of from by that of to", "text", "translate({0}, {1}, {2})", TEXT)
-    group.made("overlay(text, new, start[, length])", "with a part of it replaced", _overlay, (3, 4))
-    group.add(
-        "repeat(text, n)",
-        f"n times; NULL above {LARGEST:,}",
-        "text int",
-        "CASE WHEN {0} IS NOT NULL AND {1} < 0 THEN '' ELSE repeat({0}, " + sized("{1}") + ") END",
-        TEXT,
-    )
-    group.add("reverse(text)", "from its end", "text", "reverse({0})", TEXT)
-    group.add(
-        "split_part(text, separator, n)",
-        "the n-th part, below 0 from the end; '' where there is none",
-        "text text int",
-        "CASE WHEN {2} = 0 THEN NULL WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} WHEN {0} IS "
-        "NULL THEN NULL ELSE '' END ELSE split_part({0}, {1}, {2}) END",
-        TEXT,
-    )
-    group.add(
-        "ascii(text)",
-        "the number of its first character, 0 of an empty text",
-        "text",
-        "CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END",
-        INT,
-    )
-    group.add("chr(n)", "the character of a number", "int", "CASE WHEN {0} > 0 THEN chr({0}) END", TEXT)
-    group.made("quote_literal(text)", "in quotes, as a text is written", _quote_literal, (1, 1))
-    group.made("quote_nullable(text)", "in quotes, or NULL", _quote_nullable, (1, 1))
-    group.add(
-        "quote_ident(text)",
-        "as a name is written",
-        "text",
-        _IDENTIFIER,
-        TEXT,
-        differs="words of SQL stand without quotes",
-    )
-    group.made(
-        "regexp_replace(text, pattern, by[, flags])",
-        "the first match replaced, all with the flag g",
-        _regexp_replace,
-        (3, 4),
-        differs=_LEFTMOST,
-    )
-    group.made(
-        "regexp_match(text, pattern[, flags])", "the groups of the first match", _regexp_match, (2, 3), differs=_GROUPS
-    )
-    group.made("regexp_count(text, pattern[, start[, flags]])", "how many matches there are", _regexp_count, (2, 4))
-    group.made("regexp_split_to_array(text, pattern)", "the parts between the matches", _regexp_split, (2, 2))
-    group.made("encode(bytes, form)", "bytes as hex, base64 or escape", _encode, (2, 2))
-    group.made("decode(text, form)", "the bytes that hex, base64 or escape stands for", _decode, (2, 2))
-    group.made("md5(text)", "the MD5 digest in hexadecimal digits", _digest("md5", text=True), (1, 1))
-    group.made("sha1(bytes)", "the SHA-1 digest", _digest("sha1", text=False), (1, 1))
-    group.made("sha256(bytes)", "the SHA-256 digest", _digest("sha256", text=False), (1, 1))
-    group.add(
-        "convert_from(bytes, 'utf8')",
-        "the text of bytes",
-        "bytes text",
-        "CASE WHEN lower({1}) IN ('utf8', 'utf-8') THEN decode({0}) END",
-        TEXT,
-    )
-    group.add(
-        "convert_to(text, 'utf8')",
-        "the bytes of a text",
-        "text text",
-        "CASE WHEN lower({1}) IN ('utf8', 'utf-8') THEN encode({0}) END",
-        BYTES,
-    )
-    group.add(
-        "get_byte(bytes, n)",
-        "the n-th byte, from 0",
-        "bytes int",
-        "CASE WHEN {1} >= 0 AND {1} < octet_length({0}) THEN CAST('0x' || substring(hex({0}), 2 * {1} "
-        "+ 1, 2) AS INTEGER) END",
-        INT,
-    )
+_PAD = (
+    "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL WHEN {1} <= 0 THEN '' WHEN {2} = '' OR "
+    'length({0}) >= {1} THEN "left"({0}, {1}) ELSE %s({0}, ' + sized("{1}") + ", {2}) END"
+)
+_SPLIT = (
+    "CASE WHEN {2} = 0 THEN NULL WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} WHEN {0} IS "
+    "NULL THEN NULL ELSE '' END ELSE split_part({0}, {1}, {2}) END"
+)
+_BYTE = (
+    "CASE WHEN {1} >= 0 AND {1} < octet_length({0}) THEN "
+    "CAST('0x' || substring(hex({0}), 2 * {1} + 1, 2) AS INTEGER) END"
+)
+
+
+def _pad(name: str, where: str) -> Row:
+    filled_up = _PAD % name
+    templates = (filled_up.replace("{2}", "' '"), filled_up)
+    usage = f"{name}(text, length[, fill])"
+    return Row(usage, f"filled up at its {where}, or cut off", templates, TEXT, takes="text int text")
+
+
+def _trim(name: str, side: str, engine: str) -> Row:
+    meaning = f"without these signs, blanks where none are named, at {side}"
+    return Row(f"{name}(text[, signs])", meaning, (f"{engine}({{0}}, ' ')", f"{engine}({{0}}, {{1}})"), TEXT, "text")
+
+
+FUNCTIONS: Table = (
+    Row("lower(text)", "in small letters", "lower({0})", TEXT, takes="text"),
+    Row("upper(text)", "in capital letters", "upper({0})", TEXT, takes="text"),
+    Row("initcap(text)", "each word with a capital letter", _WORDS, TEXT, takes="text"),
+    Row("concat(a, ..)", "one after another, NULLs left out", _concat),
+    Row("concat_ws(separator, a, ..)", "with the separator between them, NULLs left out", _concat_ws,
+        takes="text any"),
+    Row("format(template, a, ..)", "the template with %s, %I and %L filled in", _format, arity=(1, None)),
+    Row("length(text)", "how many characters", _size("length({0})", "octet_length({0})")),
+    Row("char_length(text)", "how many characters", "length({0})", INT, takes="text", also="character_length"),
+    Row("octet_length(text)", "how many bytes", _size("strlen({0})", "octet_length({0})")),
+    Row("bit_length(text)", "how many bits", _size("8 * strlen({0})", "8 * octet_length({0})")),
+    Row("substring(text, start[, length])", "a part of it, or what a pattern matches", _substring),
+    Row("substr(text, start[, length])", "a part of it", _substring),
+    Row("left(text, n)", "the first n; below 0 all but the last", '"left"({0}, {1})', TEXT, takes="text int"),
+    Row("right(text, n)", "the last n; below 0 all but the first", '"right"({0}, {1})', TEXT, takes="text int"),
+    _pad("lpad", "beginning"),
+    _pad("rpad", "end"),
+    _trim("btrim", "both ends", "trim"),
+    _trim("ltrim", "its beginning", "ltrim"),
+    _trim("rtrim", "its end", "rtrim"),
+    Row("strpos(text, part)", "where the part begins, 0 where it is not", "strpos({0}, {1})", INT, takes="text"),
+    Row("starts_with(text, part)", "whether it begins so", "starts_with({0}, {1})", BOOL, takes="text"),
+    Row("replace(text, part, by)", "every place replaced",
+        "CASE WHEN {1} = '' AND {2} IS NOT NULL THEN {0} ELSE replace({0}, {1}, {2}) END", TEXT, takes="text"),
+    Row("translate(text, from, to)", "each sign of from by that of to", "translate({0}, {1}, {2})", TEXT,
+        takes="text"),
+    Row("overlay(text, new, start[, length])", "with a part of it replaced", _overlay, takes="text text int"),
+    Row("repeat(text, n)", f"n times; NULL above {LARGEST:,}",
+        "CASE WHEN {0} IS NOT NULL AND {1} < 0 THEN '' ELSE repeat({0}, " + sized("{1}") + ") END", TEXT,
+        takes="text int"),
+    Row("reverse(text)", "from its end", "reverse({0})", TEXT, takes="text"),
+    Row("split_part(text, separator, n)", "the n-th part, below 0 from the end; '' where there is none", _SPLIT, TEXT,
+        takes="text text int"),
+    Row("ascii(text)", "the number of its first character, 0 of an empty text",
+        "CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END", INT, takes="text"),
+    Row("chr(n)", "the character of a number", "CASE WHEN {0} > 0 THEN chr({0}) END", TEXT, takes="int"),
+    Row("quote_literal(text)", "in quotes, as a text is written", _quote_literal),
+    Row("quote_nullable(text)", "in quotes, or NULL", _quote_nullable),
+    Row("quote_ident(text)", "as a name is written", _IDENTIFIER, TEXT, takes="text",
+        differs="words of SQL stand without quotes"),
+    Row("regexp_replace(text, pattern, by[, flags])", "the first match replaced, all with the flag g",
+        _regexp_replace, differs=_LEFTMOST),
+    Row("regexp_match(text, pattern[, flags])", "the groups of the first match", _regexp_match, differs=_GROUPS),
+    Row("regexp_count(text, pattern[, start[, flags]])", "how many matches there are", _regexp_count),
+    Row("regexp_split_to_array(text, pattern)", "the parts between the matches", _regexp_split),
+    Row("encode(bytes, form)", "bytes as hex, base64 or escape", _encode),
+    Row("decode(text, form)", "the bytes that hex, base64 or escape stands for", _decode),
+    Row("md5(text)", "the MD5 digest in hexadecimal digits", _digest("md5", text=True)),
+    Row("sha1(bytes)", "the SHA-1 digest", _digest("sha1", text=False)),
+    Row("sha256(bytes)", "the SHA-256 digest", _digest("sha256", text=False)),
+    Row("convert_from(bytes, 'utf8')", "the text of bytes",
+        "CASE WHEN lower({1}) IN ('utf8', 'utf-8') THEN decode({0}) END", TEXT, takes="bytes text"),
+    Row("convert_to(text, 'utf8')", "the bytes of a text",
+        "CASE WHEN lower({1}) IN ('utf8', 'utf-8') THEN encode({0}) END", BYTES, takes="text"),
+    Row("get_byte(bytes, n)", "the n-th byte, from 0", _BYTE, INT, takes="bytes int"),
+)  # fmt: skip

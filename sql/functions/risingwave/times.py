@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.arguments import written_text
+from dovetail.sql.functions.registry import Row, Table, Unfit
 from dovetail.sql.functions.risingwave import formats
-from dovetail.sql.functions.risingwave.signatures import Group, argument, literal
+from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -83,7 +84,7 @@ _SINGULAR = {
 
 
 def _field(value: Typed) -> str:
-    name = literal(value, "its field").lower()
+    name = written_text(value, "its field").lower()
     return _SINGULAR.get(name, name)
 
 
@@ -133,18 +134,7 @@ def _date_part(given: Sequence[Typed]) -> Typed:
     return cast(_extract(given), DOUBLE)
 
 
-_UNITS = (
-    "microseconds",
-    "milliseconds",
-    "second",
-    "minute",
-    "hour",
-    "day",
-    "week",
-    "month",
-    "quarter",
-    "year",
-)
+_UNITS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
 _LONG = {"century": 100, "millennium": 1000}
 _DECADE = "make_timestamp(CAST(floor(year({0}) / 10.0) * 10 AS BIGINT), 1, 1, 0, 0, 0)"
 """The engine rounds the years before Christ up."""
@@ -208,35 +198,24 @@ def _to_timestamp(given: Sequence[Typed]) -> Typed:
         micros = f"CAST(round_even(({{0}} - {_TO_2000}) * 1000000, 0) AS BIGINT) + {_TO_2000}000000"
         template = f"make_timestamptz(CASE WHEN {{0}} BETWEEN -210866803200 AND 9224318015999 THEN {micros} END)"
         return typed(seconds, template, [seconds.tree], INSTANT)
-    text, form = argument(given[0], "text"), formats.reading(literal(given[1], "its format"))
+    text, form = argument(given[0], "text"), formats.reading(written_text(given[1], "its format"))
     return typed(text, "timezone('UTC', strptime({0}, {1}))", [text.tree, exp.Literal.string(form)], INSTANT)
 
 
 def _to_date(given: Sequence[Typed]) -> Typed:
-    text, form = argument(given[0], "text"), formats.reading(literal(given[1], "its format"))
+    text, form = argument(given[0], "text"), formats.reading(written_text(given[1], "its format"))
     return typed(text, "CAST(strptime({0}, {1}) AS DATE)", [text.tree, exp.Literal.string(form)], DATE)
 
 
 def _to_char(given: Sequence[Typed]) -> Typed:
     value = given[0]
-    return _clock(value).of(formats.written(_clock(value).tree, literal(given[1], "its format")), TEXT)
+    return _clock(value).of(formats.written(_clock(value).tree, written_text(given[1], "its format")), TEXT)
 
 
 def _age(given: Sequence[Typed]) -> Typed:
     """Years, months, days and time from the second to the first."""
     later, earlier = (_clock(value).tree for value in given)
     return typed(given[0], "age({0}, {1})", [later, earlier], INTERVAL)
-
-
-def _moved(template: str) -> Callable[[Sequence[Typed]], Typed]:
-    def build(given: Sequence[Typed]) -> Typed:
-        trees = [
-            argument(value, place).tree
-            for value, place in zip(given, ("int", "int", "int", "int", "int", "double"), strict=False)
-        ]
-        return typed(given[0], template, trees, LOCAL)
-
-    return build
 
 
 def _date_bin(given: Sequence[Typed]) -> Typed:
@@ -256,26 +235,16 @@ def _date_bin(given: Sequence[Typed]) -> Typed:
     return cast(value.of(start, LOCAL), kind)
 
 
+_LENGTHS = (
+    *("to_months(12 * {0})", "to_months({0})", "to_days(7 * {0})", "to_days({0})", "to_hours({0})", "to_minutes({0})"),
+    "to_microseconds(CAST(round({0} * 1000000) AS BIGINT))",
+)
+
+
 def _interval_of(given: Sequence[Typed]) -> Typed:
     """years, months, weeks, days, hours, minutes, seconds"""
-    templates = (
-        "to_months(12 * {0})",
-        "to_months({0})",
-        "to_days(7 * {0})",
-        "to_days({0})",
-        "to_hours({0})",
-        "to_minutes({0})",
-    )
-    parts = [filled(template, [argument(value, "int").tree]) for template, value in zip(templates, given, strict=False)]
-    parts += [
-        filled("to_microseconds(CAST(round({0} * 1000000) AS BIGINT))", [argument(value, "double").tree])
-        for value in given[6:]
-    ]
+    parts = [filled(template, [value.tree]) for template, value in zip(_LENGTHS, given, strict=False)]
     return typed(given[0], " + ".join(f"{{{index}}}" for index in range(len(parts))), parts, INTERVAL)
-
-
-def _isfinite(given: Sequence[Typed]) -> Typed:
-    return typed(given[0], "isfinite({0})", [_clock(given[0]).tree], BOOL)
 
 
 _MONTHS = "CAST(12 * year({0}) + month({0}) AS BIGINT)"
@@ -300,12 +269,12 @@ def _parts(value: Typed) -> list[exp.Expr]:
 
 
 def _justify_hours(given: Sequence[Typed]) -> Typed:
-    months, days, micros = _parts(argument(given[0], "interval"))
+    months, days, micros = _parts(given[0])
     return _of_parts(given[0], months, *_carried(days, micros, 86400000000))
 
 
 def _justify_days(given: Sequence[Typed]) -> Typed:
-    months, days, micros = _parts(argument(given[0], "interval"))
+    months, days, micros = _parts(given[0])
     return _of_parts(given[0], *_carried(months, days, 30), micros)
 
 
@@ -313,47 +282,36 @@ _YEAR = "CASE WHEN {0} <> 0 THEN {0} + CAST({0} < 0 AS INTEGER) END"
 """The year before 1 is -1, which the engine calls 0."""
 
 
-def register(registry: Registry) -> None:
-    group = Group(registry, "times")
-    group.made("extract(field FROM time)", "a part of a time, a date or an interval, as a numeric", _extract, (2, 2))
-    group.made("date_part(field, time)", "a part of a time, as a double precision", _date_part, (2, 2))
-    group.made("date_trunc(unit, time[, zone])", "the beginning of its hour, day, .., of a zone", _date_trunc, (2, 3))
-    group.made("date_bin(length, time, origin)", "the beginning of its interval of that length", _date_bin, (3, 3))
-    group.made("timezone(zone, time)", "time AT TIME ZONE zone", _timezone, (2, 2))
-    group.made("to_char(time, format)", "as a text, by YYYY MM DD HH24 MI SS ..", _to_char, (2, 2))
-    group.made(
-        "to_date(text, format)",
-        "the date of a text",
-        _to_date,
-        (2, 2),
-        differs="the text must have every sign of the format",
-    )
-    group.made(
-        "to_timestamp(seconds | text, format)",
-        "an instant of seconds since 1970, or of a text",
-        _to_timestamp,
-        (1, 2),
-        differs="the text must have every sign of the format",
-    )
-    group.made("age(later, earlier)", "years, months, days and time between them", _age, (2, 2))
-    group.add("make_date(year, month, day)", "the date", "int", f"make_date({_YEAR}, {{1}}, {{2}})", DATE)
-    made = (
-        "CASE WHEN {3} BETWEEN 0 AND 23 AND {4} BETWEEN 0 AND 59 AND {5} >= 0 AND {5} <= 60 THEN make_timestamp("
-        + _YEAR
-        + ", {1}, {2}, {3}, {4}, {5}) END"
-    )
-    group.made("make_timestamp(year, month, day, hour, minute, seconds)", "the time", _moved(made), (6, 6))
-    group.made(
-        "make_interval(years, months, weeks, days, hours, minutes, seconds)", "the interval", _interval_of, (1, 7)
-    )
-    group.add(
-        "make_time(hour, minute, seconds)",
-        "the time of a day",
-        "int int double",
-        "CASE WHEN {0} BETWEEN 0 AND 23 AND {1} BETWEEN 0 AND 59 AND {2} >= 0 AND {2} < 60 THEN "
-        "make_time({0}, {1}, {2}) END",
-        CLOCK,
-    )
-    group.made("isfinite(time)", "whether it is no infinity", _isfinite, (1, 1))
-    group.made("justify_hours(interval)", "with days for 24 hours", _justify_hours, (1, 1))
-    group.made("justify_days(interval)", "with months for 30 days", _justify_days, (1, 1))
+_TIMESTAMP = (
+    "CASE WHEN {3} BETWEEN 0 AND 23 AND {4} BETWEEN 0 AND 59 AND {5} >= 0 AND {5} <= 60 THEN "
+    f"make_timestamp({_YEAR}, {{1}}, {{2}}, {{3}}, {{4}}, {{5}}) END"
+)
+_TIME_OF_DAY = (
+    "CASE WHEN {0} BETWEEN 0 AND 23 AND {1} BETWEEN 0 AND 59 AND {2} >= 0 AND {2} < 60 THEN "
+    "make_time({0}, {1}, {2}) END"
+)
+_EVERY_SIGN = "the text must have every sign of the format"
+
+FUNCTIONS: Table = (
+    Row("extract(field FROM time)", "a part of a time, a date or an interval, as a numeric", _extract, arity=(2, 2)),
+    Row("date_part(field, time)", "a part of a time, as a double precision", _date_part),
+    Row("date_trunc(unit, time[, zone])", "the beginning of its hour, day, .., of a zone", _date_trunc),
+    Row("date_bin(length, time, origin)", "the beginning of its interval of that length", _date_bin),
+    Row("timezone(zone, time)", "time AT TIME ZONE zone", _timezone),
+    Row("to_char(time, format)", "as a text, by YYYY MM DD HH24 MI SS ..", _to_char),
+    Row("to_date(text, format)", "the date of a text", _to_date, differs=_EVERY_SIGN),
+    Row("to_timestamp(seconds | text, format)", "an instant of seconds since 1970, or of a text", _to_timestamp,
+        differs=_EVERY_SIGN, arity=(1, 2)),
+    Row("age(later, earlier)", "years, months, days and time between them", _age),
+    Row("make_date(year, month, day)", "the date", f"make_date({_YEAR}, {{1}}, {{2}})", DATE, takes="int"),
+    Row("make_timestamp(year, month, day, hour, minute, seconds)", "the time",
+        lambda given: typed(given[0], _TIMESTAMP, [value.tree for value in given], LOCAL),
+        takes="int int int int int double"),
+    Row("make_interval(years, months, weeks, days, hours, minutes, seconds)", "the interval", _interval_of,
+        takes="int int int int int int double", arity=(1, 7)),
+    Row("make_time(hour, minute, seconds)", "the time of a day", _TIME_OF_DAY, CLOCK, takes="int int double"),
+    Row("isfinite(time)", "whether it is no infinity",
+        lambda given: typed(given[0], "isfinite({0})", [_clock(given[0]).tree], BOOL)),
+    Row("justify_hours(interval)", "with days for 24 hours", _justify_hours, takes="interval"),
+    Row("justify_days(interval)", "with months for 30 days", _justify_days, takes="interval"),
+)  # fmt: skip

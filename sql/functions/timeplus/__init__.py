@@ -6,9 +6,11 @@ evaluation to the next is no function here, nor what gives rows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
-from dovetail.sql.functions.registry import Registry
+from dovetail.sql.functions.arguments import compiled
+from dovetail.sql.functions.registry import Registry, Table
 from dovetail.sql.functions.timeplus import (
     arrays,
     conditions,
@@ -50,17 +52,28 @@ _HASHES = """
 """
 
 
+GROUPS: Mapping[str, Table] = {
+    "numbers": numbers.FUNCTIONS,
+    "mathematics": mathematics.FUNCTIONS,
+    "conditions": conditions.FUNCTIONS,
+    "conversions": conversions.FUNCTIONS,
+    "texts": text.FUNCTIONS,
+    "patterns": patterns.FUNCTIONS,
+    "encodings": encodings.FUNCTIONS,
+    "URLs and addresses": urls.FUNCTIONS,
+    "JSON": json.FUNCTIONS,
+    "times": (*times.FUNCTIONS, *intervals.FUNCTIONS),
+    "arrays": (*arrays.FUNCTIONS, *lambdas.FUNCTIONS),
+    "tuples and maps": tuples.FUNCTIONS,
+}
+
+
 @cache
 def functions() -> Registry:
     """All of them; made once."""
-    registry = Registry("Timeplus")
-    for group in (
-        *(numbers, mathematics, conditions, conversions),
-        *(text, patterns, encodings, urls, json),
-        *(times, intervals),
-        *(arrays, lambdas, tuples),
-    ):
-        group.register(registry)
+    registry = Registry("Timeplus", compiled)
+    for group, table in GROUPS.items():
+        registry.add(group, table)
     _refuse(registry)
     return registry
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.functions.registry import Registry, Unfit
+from dovetail.sql.functions.arguments import expect, trees_of
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.sizes import LARGEST, sized
 from dovetail.sql.functions.typed import Typed, filled
 
@@ -23,14 +23,8 @@ _NOT_NULLABLE = "the default is never NULL, which ClickHouse says where elements
 _HAS_NULL = "list_position({%d}, NULL) IS NOT NULL"
 
 
-def expect_lists(values: Sequence[Typed]) -> None:
-    for value in values:
-        if not (value.is_list or value.is_null):
-            raise Unfit(f"takes an array, not a {value.family}")
-
-
 def element_type(value: Typed) -> pa.DataType:
-    expect_lists([value])
+    expect("array", value)
     return value.type.value_type if value.is_list else pa.null()
 
 
@@ -85,28 +79,19 @@ def _element(arguments: Sequence[Typed]) -> exp.Expr:
     return element_at(value, at.tree)
 
 
-def _element_or_null(arguments: Sequence[Typed]) -> exp.Expr:
-    return element_at(arguments[0], arguments[1].tree, or_null=True)
-
-
 def _array(arguments: Sequence[Typed]) -> exp.Expr:
     return exp.Array(expressions=[one.tree.copy() for one in arguments])
 
 
-def _slice(arguments: Sequence[Typed]) -> str:
-    """From the offset (from 1; below 0 from the end), so many elements; below 0 all but so many."""
-    expect_lists(arguments[:1])
-    start = "CASE WHEN {1} < 0 THEN greatest(len({0}) + {1} + 1, 1) ELSE {1} END"
-    if len(arguments) == 2:
-        return f"list_slice({{0}}, {start}, len({{0}}))"
-    stop = "WHEN {2} < 0 THEN len({0}) + {2} WHEN {1} < 0 THEN len({0}) + {1} + {2} ELSE {1} + {2} - 1"
-    return f"list_slice({{0}}, {start}, CASE {stop} END)"
+_START = "CASE WHEN {1} < 0 THEN greatest(len({0}) + {1} + 1, 1) ELSE {1} END"
+_STOP = "CASE WHEN {2} < 0 THEN len({0}) + {2} WHEN {1} < 0 THEN len({0}) + {1} + {2} ELSE {1} + {2} - 1 END"
+_SLICE = (f"list_slice({{0}}, {_START}, len({{0}}))", f"list_slice({{0}}, {_START}, {_STOP})")
+"""From the offset (from 1; below 0 from the end), so many elements; below 0 all but so many."""
 
 
 def _resized(arguments: Sequence[Typed]) -> exp.Expr:
     kind = element_type(arguments[0])
-    fill = arguments[2].tree if len(arguments) == 3 else filled(default_of(kind) or "NULL", [])
-    trees = [arguments[0].tree, arguments[1].tree, fill]
+    trees = [*trees_of(arguments[:2]), _fill(arguments)]
     # Of a size that is NULL it would make an empty array.
     array, size = f"CASE WHEN {{1}} <= {LARGEST} THEN {{0}} END", f"CAST({sized('{1}')} AS BIGINT)"
     return filled(f"list_resize({array}, {size}, CAST({{2}} AS {type_name(kind)}))", trees)
@@ -118,14 +103,22 @@ def _rotated(sign: str) -> str:
     return f"CASE WHEN len({{0}}) = 0 THEN {{0}} ELSE {turned} END"
 
 
-def _moved(arguments: Sequence[Typed], *, left: bool) -> exp.Expr:
+def _fill(arguments: Sequence[Typed]) -> exp.Expr:
+    """The third argument, or the default of the elements."""
+    return arguments[2].tree if len(arguments) == 3 else filled(default_of(element_type(arguments[0])) or "NULL", [])
+
+
+def _moved(*, left: bool) -> Build:
     """Elements pushed out at one end, and defaults in at the other."""
-    kind = element_type(arguments[0])
-    fill = arguments[2].tree if len(arguments) == 3 else filled(default_of(kind) or "NULL", [])
-    fills = f"list_transform(range(least({{1}}, len({{0}}))), lambda at_: CAST({{2}} AS {type_name(kind)}))"
-    rest = "list_slice({0}, {1} + 1, len({0}))" if left else "list_slice({0}, 1, greatest(len({0}) - {1}, 0))"
-    parts = f"{rest}, {fills}" if left else f"{fills}, {rest}"
-    return filled(f"list_concat({parts})", [arguments[0].tree, arguments[1].tree, fill])
+
+    def build(arguments: Sequence[Typed]) -> exp.Expr:
+        kind = type_name(element_type(arguments[0]))
+        fills = f"list_transform(range(least({{1}}, len({{0}}))), lambda at_: CAST({{2}} AS {kind}))"
+        rest = "list_slice({0}, {1} + 1, len({0}))" if left else "list_slice({0}, 1, greatest(len({0}) - {1}, 0))"
+        parts = f"{rest}, {fills}" if left else f"{fills}, {rest}"
+        return filled(f"list_concat({parts})", [*trees_of(arguments[:2]), _fill(arguments)])
+
+    return build
 
 
 def _flattened(arguments: Sequence[Typed]) -> exp.Expr:
@@ -138,37 +131,31 @@ def _flattened(arguments: Sequence[Typed]) -> exp.Expr:
 
 def _uniq(arguments: Sequence[Typed]) -> exp.Expr:
     """Of several arrays the combinations of their elements side by side."""
-    expect_lists(arguments)
-    rows = arguments[0].tree if len(arguments) == 1 else filled("list_zip({*})", [one.tree for one in arguments])
+    rows = arguments[0].tree if len(arguments) == 1 else filled("list_zip({*})", trees_of(arguments))
     # NULL is a value of its own here, and none to the engine.
     null = "CASE WHEN len({0}) > len(list_filter({0}, lambda each_: each_ IS NOT NULL)) THEN 1 ELSE 0 END"
     return filled(f"list_unique({{0}}) + {null}", [rows])
 
 
-def _intersect(arguments: Sequence[Typed]) -> exp.Expr:
-    expect_lists(arguments)
+def _intersect(arguments: Sequence[Typed]) -> str:
     held = " AND ".join(f"list_position({{{place}}}, {{0}}[at_]) > 0" for place in range(1, len(arguments)))
-    template = _CHOSEN % f"list_position({{0}}, {{0}}[at_]) = at_ AND {held or 'true'}"
-    return filled(template, [one.tree for one in arguments])
+    return _CHOSEN % f"list_position({{0}}, {{0}}[at_]) = at_ AND {held or 'true'}"
 
 
-def _zip(arguments: Sequence[Typed]) -> exp.Expr:
+def _zip(arguments: Sequence[Typed]) -> str:
     """An array of tuples, whose elements are called 1, 2, .. as those of every tuple."""
-    expect_lists(arguments)
     row = ", ".join(f"'{place}': {{{place - 1}}}[at_]" for place in range(1, len(arguments) + 1))
-    return filled(f"list_transform({_PLACES}, lambda at_: {{{row}}})", [one.tree for one in arguments])
+    return f"list_transform({_PLACES}, lambda at_: {{{row}}})"
 
 
-def _difference(arguments: Sequence[Typed]) -> exp.Expr:
-    kind = element_type(arguments[0])
-    wide = "DOUBLE" if pa.types.is_floating(kind) else "BIGINT"
+def _difference(arguments: Sequence[Typed]) -> str:
+    wide = "DOUBLE" if pa.types.is_floating(element_type(arguments[0])) else "BIGINT"
     step = f"CASE WHEN at_ = 1 THEN 0 ELSE CAST({{0}}[at_] AS {wide}) - {{0}}[at_ - 1] END"
-    return filled(f"list_transform({_PLACES}, lambda at_: CAST({step} AS {wide}))", [arguments[0].tree])
+    return f"list_transform({_PLACES}, lambda at_: CAST({step} AS {wide}))"
 
 
 def _dot_product(arguments: Sequence[Typed]) -> Typed:
     first, second = arguments
-    expect_lists(arguments)
     kinds = [element_type(one) for one in arguments]
     wide = pa.float64() if any(map(pa.types.is_floating, kinds)) else pa.int64()
     product = f"CAST({{0}}[at_] AS {type_name(wide)}) * {{1}}[at_]"
@@ -176,11 +163,11 @@ def _dot_product(arguments: Sequence[Typed]) -> Typed:
     return total(first.of(products, pa.list_(wide)))
 
 
-def _single(arguments: Sequence[Typed]) -> exp.Expr:
+def _single(arguments: Sequence[Typed]) -> str:
     kind = element_type(arguments[0])
     default = default_of(kind) or "NULL"
     one = f"[CAST({default} AS {type_name(kind)})]"
-    return filled(f"CASE WHEN len({{0}}) = 0 THEN {one} ELSE {{0}} END", [arguments[0].tree])
+    return f"CASE WHEN len({{0}}) = 0 THEN {one} ELSE {{0}} END"
 
 
 _REDUCED = {
@@ -215,76 +202,65 @@ def _range(arguments: Sequence[Typed]) -> str:
 _WITHIN = (
     "list_bool_or(list_transform(range(1, len({0}) - len({1}) + 2), lambda at_: {0}[at_:at_ + len({1}) - 1] = {1}))"
 )
-_UNION = _DISTINCT.replace("{0}", "list_concat({*})")
 
 
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="arrays")
-    count = partial(registry.add, kind=pa.uint64(), group="arrays")
-    add("array(a, ..)", "an array of these", _array, arity=(0, None))
-    nth = "the n-th element, from 1, below 0 from the end"
-    default = f"{nth}; the type's default where there is none"
-    add("array_element(array, n)", default, _element, arity=(2, 2), differs=_NOT_NULLABLE)
-    add("array_element_or_null(array, n)", f"{nth}; NULL where there is none", _element_or_null, arity=(2, 2))
-    add("array_concat(a, ..)", "the arrays one after another", "list_concat({*})")
-    add("array_distinct(array)", "each element once, in the order in which they come first", _DISTINCT)
-    add("array_uniq(array, ..)", "how many different elements there are", _uniq, pa.uint32(), arity=(1, None))
-    add("array_reverse(array)", "from its end", "list_reverse({0})")
-    add("array_slice(array, offset[, length])", "a part of it", _slice, arity=(2, 3))
-    add("array_push_back(array, a)", "with one more at its end", "list_append({0}, {1})")
-    add("array_push_front(array, a)", "with one more at its beginning", "list_prepend({1}, {0})")
-    add("array_pop_back(array)", "without its last", "list_slice({0}, 1, len({0}) - 1)")
-    add("array_pop_front(array)", "without its first", "list_slice({0}, 2, len({0}))")
-    add("array_resize(array, n[, fill])", "cut, or filled up, to n elements", _resized, arity=(2, 3))
-    add("array_rotate_left(array, n)", "its first n at its end", _rotated(""))
-    add("array_rotate_right(array, n)", "its last n at its beginning", _rotated("-"))
-    shifted = "without its {} n, filled up at the other end"
-    left, right = partial(_moved, left=True), partial(_moved, left=False)
-    add("array_shift_left(array, n[, fill])", shifted.format("first"), left, arity=(2, 3))
-    add("array_shift_right(array, n[, fill])", shifted.format("last"), right, arity=(2, 3))
-    compact = _CHOSEN % "at_ = 1 OR {0}[at_] IS DISTINCT FROM {0}[at_ - 1]"
-    add("array_compact(array)", "neighbours that are equal once", compact)
-    add(
-        "array_remove(array, a)",
-        "without the elements that equal a",
-        "list_filter({0}, lambda each_: each_ IS DISTINCT FROM {1})",
-    )
-    places = f"list_transform({_PLACES}, lambda at_: CAST(%s AS UINTEGER))"
-    add("array_enumerate(array)", "1, 2, .. for its elements", places % "at_")
-    before = "len(list_filter({0}[1:at_], lambda each_: each_ IS NOT DISTINCT FROM {0}[at_]))"
-    add("array_enumerate_uniq(array)", "for each element how often it has come", places % before)
-    dense = f"list_position({_DIFFERENT.replace('at_', 'of_')}, {{0}}[at_])"
-    add("array_enumerate_dense(array)", "for each element the number of its value", places % dense)
-    add("array_flatten(array)", "the elements of the arrays in it", _flattened, arity=(1, 1), aliases="flatten")
-    add("array_intersect(a, b, ..)", "the elements that all have", _intersect, arity=(1, None))
-    texts = ["array_to_string({0}, '')", "array_to_string({0}, {1})"]
-    add("array_string_concat(array[, separator])", "the texts with the separator between them", texts, pa.string())
-    times = f"CAST(CASE WHEN {{0}} < 0 THEN 0 ELSE {sized('{0}')} END AS BIGINT)"
-    repeated = f"list_transform(range({times}), lambda at_: {{1}})"
-    add("array_with_constant(n, a)", "n times a", repeated)
-    add("array_zip(a, ..)", "an array of tuples of the elements side by side", _zip, arity=(1, None))
-    add("array_difference(array)", "what each element adds to the one before", _difference, arity=(1, 1))
-    add("array_dot_product(a, b)", "the sum of the products side by side", _dot_product, arity=(2, 2))
-    add("array_reduce(aggregate, array)", "sum, min, max, avg, count .. of its elements", _reduced, arity=(2, 2))
-    add("empty_array_to_single(array)", "one default where there is nothing", _single, arity=(1, 1))
-    has = "CASE WHEN {0} IS NOT NULL THEN list_position({0}, {1}) IS NOT NULL END"
-    add("has(array, a)", "whether it has the element", has)
-    null_of_first, null_of_second = _HAS_NULL % 0, _HAS_NULL % 1
-    has_any = f"list_has_any({{0}}, {{1}}) OR ({null_of_first} AND {null_of_second})"
-    null = "NULL equals NULL alone; ClickHouse also takes it for what it keeps in its place, a 0 mostly"
-    add("has_any(a, b)", "whether they share an element", has_any, differs=null)
-    has_all = f"list_has_all({{0}}, {{1}}) AND ({null_of_first} OR NOT ({null_of_second}))"
-    add("has_all(a, b)", "whether the first has all of the second", has_all)
-    within = f"coalesce(len({{1}}) = 0 OR {_WITHIN}, false)"
-    add("has_substr(a, b)", "whether the second stands in the first, in its order", within)
-    count(
-        "index_of(array, a)", "where the element is, from 1; 0 where it is not", "coalesce(list_position({0}, {1}), 0)"
-    )
-    equal = "len(list_filter({0}, lambda each_: each_ IS NOT DISTINCT FROM {1}))"
-    count("count_equal(array, a)", "how often it has the element", equal)
-    add(
-        "range([from,] to[, step])",
-        f"the numbers from, from + step, .., below to; NULL where more than {LARGEST:,}",
-        _range,
-        arity=(1, 3),
-    )
+_NTH = "the n-th element, from 1, below 0 from the end"
+_NUMBERED = f"list_transform({_PLACES}, lambda at_: CAST(%s AS UINTEGER))"
+_BEFORE = "len(list_filter({0}[1:at_], lambda each_: each_ IS NOT DISTINCT FROM {0}[at_]))"
+_TIMES = f"CAST(CASE WHEN {{0}} < 0 THEN 0 ELSE {sized('{0}')} END AS BIGINT)"
+_OF_FIRST, _OF_SECOND = _HAS_NULL % 0, _HAS_NULL % 1
+
+FUNCTIONS: Table = (
+    Row("array(a, ..)", "an array of these", _array, arity=(0, None)),
+    Row("array_element(array, n)", f"{_NTH}; the type's default where there is none", _element,
+        differs=_NOT_NULLABLE),
+    Row("array_element_or_null(array, n)", f"{_NTH}; NULL where there is none",
+        lambda given: element_at(given[0], given[1].tree, or_null=True)),
+    Row("array_concat(a, ..)", "the arrays one after another", "list_concat({*})"),
+    Row("array_distinct(array)", "each element once, in the order in which they come first", _DISTINCT),
+    Row("array_uniq(array, ..)", "how many different elements there are", _uniq, pa.uint32(), takes="array"),
+    Row("array_reverse(array)", "from its end", "list_reverse({0})"),
+    Row("array_slice(array, offset[, length])", "a part of it", _SLICE, takes="array any"),
+    Row("array_push_back(array, a)", "with one more at its end", "list_append({0}, {1})"),
+    Row("array_push_front(array, a)", "with one more at its beginning", "list_prepend({1}, {0})"),
+    Row("array_pop_back(array)", "without its last", "list_slice({0}, 1, len({0}) - 1)"),
+    Row("array_pop_front(array)", "without its first", "list_slice({0}, 2, len({0}))"),
+    Row("array_resize(array, n[, fill])", "cut, or filled up, to n elements", _resized),
+    Row("array_rotate_left(array, n)", "its first n at its end", _rotated("")),
+    Row("array_rotate_right(array, n)", "its last n at its beginning", _rotated("-")),
+    Row("array_shift_left(array, n[, fill])", "without its first n, filled up at the other end", _moved(left=True)),
+    Row("array_shift_right(array, n[, fill])", "without its last n, filled up at the other end", _moved(left=False)),
+    Row("array_compact(array)", "neighbours that are equal once",
+        _CHOSEN % "at_ = 1 OR {0}[at_] IS DISTINCT FROM {0}[at_ - 1]"),
+    Row("array_remove(array, a)", "without the elements that equal a",
+        "list_filter({0}, lambda each_: each_ IS DISTINCT FROM {1})"),
+    Row("array_enumerate(array)", "1, 2, .. for its elements", _NUMBERED % "at_"),
+    Row("array_enumerate_uniq(array)", "for each element how often it has come", _NUMBERED % _BEFORE),
+    Row("array_enumerate_dense(array)", "for each element the number of its value",
+        _NUMBERED % f"list_position({_DIFFERENT.replace('at_', 'of_')}, {{0}}[at_])"),
+    Row("array_flatten(array)", "the elements of the arrays in it", _flattened, also="flatten"),
+    Row("array_intersect(a, b, ..)", "the elements that all have", _intersect, takes="array", arity=(1, None)),
+    Row("array_string_concat(array[, separator])", "the texts with the separator between them",
+        ("array_to_string({0}, '')", "array_to_string({0}, {1})"), pa.string()),
+    Row("array_with_constant(n, a)", "n times a", f"list_transform(range({_TIMES}), lambda at_: {{1}})"),
+    Row("array_zip(a, ..)", "an array of tuples of the elements side by side", _zip, takes="array"),
+    Row("array_difference(array)", "what each element adds to the one before", _difference),
+    Row("array_dot_product(a, b)", "the sum of the products side by side", _dot_product, takes="array"),
+    Row("array_reduce(aggregate, array)", "sum, min, max, avg, count .. of its elements", _reduced),
+    Row("empty_array_to_single(array)", "one default where there is nothing", _single),
+    Row("has(array, a)", "whether it has the element",
+        "CASE WHEN {0} IS NOT NULL THEN list_position({0}, {1}) IS NOT NULL END"),
+    Row("has_any(a, b)", "whether they share an element",
+        f"list_has_any({{0}}, {{1}}) OR ({_OF_FIRST} AND {_OF_SECOND})",
+        differs="NULL equals NULL alone; ClickHouse also takes it for what it keeps in its place, a 0 mostly"),
+    Row("has_all(a, b)", "whether the first has all of the second",
+        f"list_has_all({{0}}, {{1}}) AND ({_OF_FIRST} OR NOT ({_OF_SECOND}))"),
+    Row("has_substr(a, b)", "whether the second stands in the first, in its order",
+        f"coalesce(len({{1}}) = 0 OR {_WITHIN}, false)"),
+    Row("index_of(array, a)", "where the element is, from 1; 0 where it is not",
+        "coalesce(list_position({0}, {1}), 0)", pa.uint64()),
+    Row("count_equal(array, a)", "how often it has the element",
+        "len(list_filter({0}, lambda each_: each_ IS NOT DISTINCT FROM {1}))", pa.uint64()),
+    Row("range([from,] to[, step])", f"the numbers from, from + step, .., below to; NULL where more than {LARGEST:,}",
+        _range),
+)  # fmt: skip

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.typed import Typed, bracketed, filled
-
-_COMPARISONS = (
-    ("equals", "=", "equal"),
-    ("not_equals", "<>", "not equal"),
-    ("less", "<", "less"),
-    ("less_or_equals", "<=", "less or equal"),
-    ("greater", ">", "greater"),
-    ("greater_or_equals", ">=", "greater or equal"),
-)
 
 
 def condition(value: Typed) -> exp.Expr:
@@ -61,44 +51,34 @@ def _xor(arguments: Sequence[Typed]) -> exp.Expr:
     return tree
 
 
-def _transform(arguments: Sequence[Typed]) -> exp.Expr:
-    """The value of ``to`` at the place where ``from`` holds x."""
-    value, known, values = arguments[0], arguments[1], arguments[2]
-    other = arguments[3] if len(arguments) == 4 else value
-    return filled(
-        "CASE WHEN list_contains({1}, {0}) THEN {2}[list_position({1}, {0})] ELSE {3} END",
-        [value.tree, known.tree, values.tree, other.tree],
-    )
+_PLACED = "CASE WHEN list_contains({1}, {0}) THEN {2}[list_position({1}, {0})] ELSE %s END"
 
-
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="conditions")
-    chosen = "then where the condition holds, else where it does not or is NULL"
-    add("if(condition, then, else)", chosen, _multi_if, arity=(3, 3))
-    add(
-        "multi_if(condition, value, .., else)",
-        "the value of the first condition that holds",
-        _multi_if,
-        arity=(3, None),
-    )
-    add("coalesce(a, ..)", "the first that is not NULL", "coalesce({*})")
-    add("if_null(a, b)", "b where a is NULL", "coalesce({0}, {1})")
-    add("null_if(a, b)", "NULL where they are equal", "nullif({0}, {1})", aliases="nullif")
-    add("is_null(a)", "whether a is NULL", "({0} IS NULL)")
-    add("is_not_null(a)", "whether a is not NULL", "({0} IS NOT NULL)")
-    add("is_zero_or_null(a)", "whether a is 0 or NULL", "({0} IS NULL OR {0} = 0)")
-    add("assume_not_null(a)", "a", "{0}")
-    add("to_nullable(a)", "a", "{0}")
-    add("zero_if_null(a)", "0 where a is NULL", "coalesce({0}, 0)")
-    for name, sign, meaning in _COMPARISONS:
-        add(f"{name}(a, b)", f"whether a is {meaning}: a {sign} b", f"({{0}} {sign} {{1}})")
-    distinct = "whether they differ, NULL being a value like any other"
-    add("is_distinct_from(a, b)", distinct, "({0} IS DISTINCT FROM {1})")
-    same = "whether they are the same, NULL being a value like any other"
-    add("is_not_distinct_from(a, b)", same, "({0} IS NOT DISTINCT FROM {1})")
-    add("and(a, b, ..)", "whether all hold", _connected(exp.And), pa.bool_(), arity=(2, None))
-    add("or(a, b, ..)", "whether one holds", _connected(exp.Or), pa.bool_(), arity=(2, None))
-    add("xor(a, b, ..)", "whether an odd number of them holds", _xor, pa.bool_(), arity=(2, None))
-    add("not(a)", "whether a does not hold", _not, pa.bool_(), arity=(1, 1))
-    placed = "the element of to where from has x; else, or x, where it has none"
-    add("transform(x, from, to[, else])", placed, _transform, arity=(3, 4))
+FUNCTIONS: Table = (
+    Row("if(condition, then, else)", "then where the condition holds, else where it does not or is NULL", _multi_if),
+    Row("multi_if(condition, value, .., else)", "the value of the first condition that holds", _multi_if),
+    Row("coalesce(a, ..)", "the first that is not NULL", "coalesce({*})"),
+    Row("if_null(a, b)", "b where a is NULL", "coalesce({0}, {1})"),
+    Row("null_if(a, b)", "NULL where they are equal", "nullif({0}, {1})", also="nullif"),
+    Row("is_null(a)", "whether a is NULL", "({0} IS NULL)"),
+    Row("is_not_null(a)", "whether a is not NULL", "({0} IS NOT NULL)"),
+    Row("is_zero_or_null(a)", "whether a is 0 or NULL", "({0} IS NULL OR {0} = 0)"),
+    Row("assume_not_null(a)", "a", "{0}"),
+    Row("to_nullable(a)", "a", "{0}"),
+    Row("zero_if_null(a)", "0 where a is NULL", "coalesce({0}, 0)"),
+    Row("equals(a, b)", "whether a is equal: a = b", "({0} = {1})"),
+    Row("not_equals(a, b)", "whether a is not equal: a <> b", "({0} <> {1})"),
+    Row("less(a, b)", "whether a is less: a < b", "({0} < {1})"),
+    Row("less_or_equals(a, b)", "whether a is less or equal: a <= b", "({0} <= {1})"),
+    Row("greater(a, b)", "whether a is greater: a > b", "({0} > {1})"),
+    Row("greater_or_equals(a, b)", "whether a is greater or equal: a >= b", "({0} >= {1})"),
+    Row("is_distinct_from(a, b)", "whether they differ, NULL being a value like any other",
+        "({0} IS DISTINCT FROM {1})"),
+    Row("is_not_distinct_from(a, b)", "whether they are the same, NULL being a value like any other",
+        "({0} IS NOT DISTINCT FROM {1})"),
+    Row("and(a, b, ..)", "whether all hold", _connected(exp.And), pa.bool_()),
+    Row("or(a, b, ..)", "whether one holds", _connected(exp.Or), pa.bool_()),
+    Row("xor(a, b, ..)", "whether an odd number of them holds", _xor, pa.bool_()),
+    Row("not(a)", "whether a does not hold", _not, pa.bool_()),
+    Row("transform(x, from, to[, else])", "the element of to where from has x; else, or x, where it has none",
+        (_PLACED % "{0}", _PLACED % "{3}")),
+)  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
@@ -11,8 +10,7 @@ from sqlglot import exp
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.expressions.times.digits import instant as instant_type
 from dovetail.sql.expressions.times.digits import marked
-from dovetail.sql.functions.registry import Build, Registry, Unfit
-from dovetail.sql.functions.timeplus.arrays import default_of
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit, arity_of
 from dovetail.sql.functions.typed import Typed, filled
 
 _INTEGERS: Mapping[str, pa.DataType] = {
@@ -21,7 +19,6 @@ _INTEGERS: Mapping[str, pa.DataType] = {
     "int": pa.int32(), "bigint": pa.int64(),
 }  # fmt: skip
 _FLOATS: Mapping[str, pa.DataType] = {"float": pa.float64(), "float32": pa.float32(), "float64": pa.float64()}
-_WITHOUT_DEFAULT = ("to_datetime64", "parse_datetime_best_effort", "parse_datetime64_best_effort")
 _PRECISION = {32: 9, 64: 18, 128: 38}
 """Digits of a decimal, by its bits."""
 
@@ -255,20 +252,16 @@ def _uuid(arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def _forms(
-    registry: Registry, usage: str, meaning: str, build: Build, kind: pa.DataType | None, default: str, *, most: int = 1
-) -> None:
+    usage: str, meaning: str, build: Build, kind: pa.DataType | None, default: str, *, defaulted: bool = True
+) -> list[Row]:
     """``to_x``, and what it gives for a value that has none: ``_or_null``, ``_or_zero``, ``_or_default``."""
     name, _, rest = usage.partition("(")
-    least = 2 if "scale" in rest else 1
-    add = partial(registry.add, kind=kind, group="conversions")
-
-    def tree(arguments: Sequence[Typed]) -> exp.Expr:
-        built = build(arguments)
-        assert not isinstance(built, str)
-        return built.tree if isinstance(built, Typed) else built
+    least = arity_of(usage)[0]
 
     def tried(arguments: Sequence[Typed]) -> exp.Expr:
-        return filled("TRY({0})", [tree(arguments)])
+        built = build(arguments)
+        assert not isinstance(built, str)
+        return filled("TRY({0})", [built.tree if isinstance(built, Typed) else built])
 
     def or_zero(arguments: Sequence[Typed]) -> exp.Expr:
         return _otherwise(arguments[0], tried(arguments), filled(default, []))
@@ -277,14 +270,14 @@ def _forms(
         other = arguments[least].tree if len(arguments) > least else filled(default, [])
         return _otherwise(arguments[0], tried(arguments[:least]), other)
 
-    add(usage, meaning, build, arity=(least, most))
-    add(f"{name}_or_null({rest}", f"{meaning}; NULL where it is none", tried, arity=(least, most))
-    add(f"{name}_or_zero({rest}", f"{meaning}; {default} where it is none", or_zero, arity=(least, most))
-    if name in _WITHOUT_DEFAULT:
-        return
-    defaulted = f"{name}_or_default({rest.partition('[')[0].removesuffix(')')}[, other])"
-    otherwise = f"{meaning}; other, or {default}, where it is none"
-    add(defaulted, otherwise, or_default, arity=(least, least + 1), differs=_NULLABLE)
+    with_other = f"{name}_or_default({rest.partition('[')[0].removesuffix(')')}[, other])"
+    return [
+        Row(usage, meaning, build, kind),
+        Row(f"{name}_or_null({rest}", f"{meaning}; NULL where it is none", tried, kind),
+        Row(f"{name}_or_zero({rest}", f"{meaning}; {default} where it is none", or_zero, kind),
+        *[Row(with_other, f"{meaning}; other, or {default}, where it is none", or_default, kind, differs=_NULLABLE)
+          for _ in range(defaulted)],
+    ]  # fmt: skip
 
 
 def _otherwise(value: Typed, found: exp.Expr, other: exp.Expr) -> exp.Expr:
@@ -306,42 +299,33 @@ def _decimal(precision: int) -> Build:
     return build
 
 
-_TIMES: Sequence[tuple[str, str, Build, pa.DataType, int]] = (
-    ("to_date(x[, zone])", "the day of a text, a number of days or a time", to_date, pa.date32(), 2),
-    ("to_datetime(x[, zone])", "a time in whole seconds", to_seconds, pa.timestamp("us", "UTC"), 2),
-    ("to_datetime64(x[, digits[, zone]])", "a time with digits of seconds", to_instant, pa.timestamp("us", "UTC"), 3),
-    ("parse_datetime_best_effort(text[, zone])", "the time that a text says", to_seconds, pa.timestamp("us", "UTC"), 2),
-    (
-        "parse_datetime64_best_effort(text[, digits[, zone]])",
-        "the same, with digits of seconds",
-        to_instant,
-        pa.timestamp("us", "UTC"),
-        3,
-    ),
-)
+def _of_time(usage: str, meaning: str, build: Build, *, defaulted: bool = False) -> list[Row]:
+    """How fine a time is, its arguments say."""
+    return _forms(usage, meaning, build, None, "TIMESTAMPTZ '1970-01-01 00:00:00+00'", defaulted=defaulted)
 
 
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="conversions")
-    for name, kind in _INTEGERS.items():
-        meaning = f"as {kind}; digits beyond the point are cut off"
-        _forms(registry, f"to_{name}(x)", meaning, _of_first(to_integer, kind), kind, "0")
-    for name, kind in _FLOATS.items():
-        _forms(registry, f"to_{name}(x)", f"as {kind}", _of_first(to_float, kind), kind, "0")
-    for bits, precision in _PRECISION.items():
-        meaning = f"as decimal({precision}, scale); digits beyond are cut off"
-        _forms(registry, f"to_decimal{bits}(x, scale)", meaning, _decimal(precision), None, "0", most=2)
-    for usage, meaning, build, kind, most in _TIMES:
-        default = default_of(kind)
-        assert default is not None
-        # How fine a time is, its arguments say.
-        _forms(registry, usage, meaning, build, kind if pa.types.is_date(kind) else None, default, most=most)
-    nothing = "'00000000-0000-0000-0000-000000000000'"
-    _forms(registry, "to_uuid(text)", "a UUID, as a text in small letters", _uuid, pa.string(), nothing)
-    add("to_date32(x[, zone])", "as to_date", to_date, pa.date32(), arity=(1, 2))
-    add("to_time(x[, zone])", "a time", to_instant, arity=(1, 2))
-    truth = "a comparison is true or false, as in Timeplus, where ClickHouse says 1 or 0"
-    add("to_string(x[, zone])", "as a text", to_string, pa.string(), arity=(1, 2), differs=truth)
-    add("to_bool(x)", "as a truth value", lambda given: to_boolean(given[0]), pa.bool_(), arity=(1, 1))
-    unsigned = "CASE WHEN {0} < 0 THEN CAST({0} AS HUGEINT) + CAST(18446744073709551616 AS HUGEINT) ELSE {0} END"
-    add("reinterpret_as_uint64(x)", "the bits of a whole number without its sign", unsigned, pa.uint64())
+_TEXT, _DAY = pa.string(), pa.date32()
+_UNSIGNED = "CASE WHEN {0} < 0 THEN CAST({0} AS HUGEINT) + CAST(18446744073709551616 AS HUGEINT) ELSE {0} END"
+
+FUNCTIONS: Table = (
+    *(row for name, kind in _INTEGERS.items() for row in _forms(
+        f"to_{name}(x)", f"as {kind}; digits beyond the point are cut off", _of_first(to_integer, kind), kind, "0")),
+    *(row for name, kind in _FLOATS.items() for row in _forms(
+        f"to_{name}(x)", f"as {kind}", _of_first(to_float, kind), kind, "0")),
+    *(row for bits, precision in _PRECISION.items() for row in _forms(
+        f"to_decimal{bits}(x, scale)", f"as decimal({precision}, scale); digits beyond are cut off",
+        _decimal(precision), None, "0")),
+    *_forms("to_date(x[, zone])", "the day of a text, a number of days or a time", to_date, _DAY, "DATE '1970-01-01'"),
+    *_of_time("to_datetime(x[, zone])", "a time in whole seconds", to_seconds, defaulted=True),
+    *_of_time("to_datetime64(x[, digits[, zone]])", "a time with digits of seconds", to_instant),
+    *_of_time("parse_datetime_best_effort(text[, zone])", "the time that a text says", to_seconds),
+    *_of_time("parse_datetime64_best_effort(text[, digits[, zone]])", "the same, with digits of seconds", to_instant),
+    *_forms("to_uuid(text)", "a UUID, as a text in small letters", _uuid, _TEXT,
+            "'00000000-0000-0000-0000-000000000000'"),
+    Row("to_date32(x[, zone])", "as to_date", to_date, _DAY),
+    Row("to_time(x[, zone])", "a time", to_instant),
+    Row("to_string(x[, zone])", "as a text", to_string, _TEXT,
+        differs="a comparison is true or false, as in Timeplus, where ClickHouse says 1 or 0"),
+    Row("to_bool(x)", "as a truth value", lambda given: to_boolean(given[0]), pa.bool_()),
+    Row("reinterpret_as_uint64(x)", "the bits of a whole number without its sign", _UNSIGNED, pa.uint64()),
+)  # fmt: skip

@@ -10,10 +10,11 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.expressions.times.digits import marked, planned
+from dovetail.sql.functions.arguments import whole
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import COMMON
 from dovetail.sql.functions.registry import Registry
-from dovetail.sql.functions.timeplus import conversions, functions, intervals, numbers, patterns
+from dovetail.sql.functions.timeplus import conversions, functions, intervals, patterns
 from dovetail.sql.functions.translate import Translator, Visit
 from dovetail.sql.functions.typed import Typed, filled
 from dovetail.sql.syntax.rules import Rules
@@ -109,11 +110,11 @@ def _moved(node: exp.Expr, left: Typed, right: Typed) -> Typed | exp.Expr | None
         return intervals.with_interval(left, right.tree, sign)
     if isinstance(left.tree, exp.Interval) and sign == "+":
         return intervals.with_interval(right, left.tree, sign)
-    if left.is_instant and numbers.whole(right):
+    if left.is_instant and whole(right):
         return intervals.moved(left, intervals.length("second", right.tree), sign, keeps_date=True)
-    if left.is_date and numbers.whole(right):
+    if left.is_date and whole(right):
         return intervals.moved(left, intervals.length("day", right.tree), sign, keeps_date=True)
-    if right.is_date and numbers.whole(left) and sign == "+":
+    if right.is_date and whole(left) and sign == "+":
         return intervals.moved(right, intervals.length("day", left.tree), sign, keeps_date=True)
     if left.is_date and right.is_date and sign == "-":
         return left.of(filled("CAST(date_diff('day', {1}, {0}) AS INTEGER)", [left.tree, right.tree]), pa.int32())

@@ -6,12 +6,11 @@ Of the hashes only those are here that come out as ClickHouse's to the last bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.typed import Typed, filled
 
 _NOT_UTF8 = "NULL where the bytes are no UTF-8"
@@ -53,32 +52,35 @@ def _unescaped() -> str:
     return tree
 
 
-_URL_SAFE = "translate(to_base64(encode({0})), '+/=', '-_')"
-_FROM_URL_SAFE = "from_base64(rpad(translate({0}, '-_', '+/'), CAST((length({0}) + 3) // 4 * 4 AS INTEGER), '='))"
-_PLUS = "replace(url_encode({0}), '%20', '+')"
+_DECODED = "decode(from_base64({0}))"
+_DIGEST = ", in bytes: lower(hex(%s(x))) is its text"
+_HALF = "CAST(CAST('0x' || substring(md5({0}), 1, 16) AS UBIGINT) AS UBIGINT)"
 
-
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="encodings")
-    of_text = partial(registry.add, kind=pa.string(), group="encodings")
-    of_text("hex(x)", "in hexadecimal digits", _as_digits(2, "hex"), arity=(1, 1))
-    of_text("bin(x)", "in binary digits", _as_digits(8, "bin"), arity=(1, 1))
-    of_text("unhex(text)", "the text that hexadecimal digits stand for", "decode(unhex({0}))", differs=_NOT_UTF8)
-    of_text("unbin(text)", "the text that binary digits stand for", "decode(unbin({0}))", differs=_NOT_UTF8)
-    of_text("base64_encode(text)", "in base 64", "to_base64(encode({0}))", aliases="to_base64")
-    decoded = "decode(from_base64({0}))"
-    of_text("base64_decode(text)", "from base 64", decoded, aliases="from_base64", differs=_NOT_UTF8)
-    tried = f"CASE WHEN {{0}} IS NOT NULL THEN coalesce(TRY({decoded}), '') END"
-    of_text("try_base64_decode(text)", "from base 64; '' where it is none", tried)
-    of_text("base64_url_encode(text)", "in base 64 with - and _, without =", _URL_SAFE)
-    of_text("base64_url_decode(text)", "from it", f"decode({_FROM_URL_SAFE})", differs=_NOT_UTF8)
-    of_text("encode_url_component(text)", "with signs in %xx", "url_encode({0})")
-    of_text("decode_url_component(text)", "from %xx", "url_decode({0})")
-    of_text("encode_url_form_component(text)", "the same, + for a blank", _PLUS)
-    of_text("decode_url_form_component(text)", "from it", "url_decode(replace({0}, '+', '%20'))")
-    of_text("encode_xml_component(text)", "with <, >, &, quotes and apostrophes as entities", _escaped())
-    of_text("decode_xml_component(text)", "from it", _unescaped(), differs="entities of numbers stay as they are")
-    for name, meaning in (("md5", "the MD5 digest"), ("sha1", "the SHA-1 digest"), ("sha256", "the SHA-256 digest")):
-        add(f"{name}(text)", f"{meaning}, in bytes: lower(hex({name}(x))) is its text", f"unhex({name}({{0}}))")
-    half = "CAST(CAST('0x' || substring(md5({0}), 1, 16) AS UBIGINT) AS UBIGINT)"
-    add("half_md5(text)", "the first 8 bytes of the MD5 digest, as a number", half, pa.uint64())
+FUNCTIONS: Table = (
+    Row("hex(x)", "in hexadecimal digits", _as_digits(2, "hex"), pa.string()),
+    Row("bin(x)", "in binary digits", _as_digits(8, "bin"), pa.string()),
+    Row("unhex(text)", "the text that hexadecimal digits stand for", "decode(unhex({0}))", pa.string(),
+        differs=_NOT_UTF8),
+    Row("unbin(text)", "the text that binary digits stand for", "decode(unbin({0}))", pa.string(), differs=_NOT_UTF8),
+    Row("base64_encode(text)", "in base 64", "to_base64(encode({0}))", pa.string(), also="to_base64"),
+    Row("base64_decode(text)", "from base 64", _DECODED, pa.string(), also="from_base64", differs=_NOT_UTF8),
+    Row("try_base64_decode(text)", "from base 64; '' where it is none",
+        f"CASE WHEN {{0}} IS NOT NULL THEN coalesce(TRY({_DECODED}), '') END", pa.string()),
+    Row("base64_url_encode(text)", "in base 64 with - and _, without =",
+        "translate(to_base64(encode({0})), '+/=', '-_')", pa.string()),
+    Row("base64_url_decode(text)", "from it",
+        "decode(from_base64(rpad(translate({0}, '-_', '+/'), CAST((length({0}) + 3) // 4 * 4 AS INTEGER), '=')))",
+        pa.string(), differs=_NOT_UTF8),
+    Row("encode_url_component(text)", "with signs in %xx", "url_encode({0})", pa.string()),
+    Row("decode_url_component(text)", "from %xx", "url_decode({0})", pa.string()),
+    Row("encode_url_form_component(text)", "the same, + for a blank", "replace(url_encode({0}), '%20', '+')",
+        pa.string()),
+    Row("decode_url_form_component(text)", "from it", "url_decode(replace({0}, '+', '%20'))", pa.string()),
+    Row("encode_xml_component(text)", "with <, >, &, quotes and apostrophes as entities", _escaped(), pa.string()),
+    Row("decode_xml_component(text)", "from it", _unescaped(), pa.string(),
+        differs="entities of numbers stay as they are"),
+    Row("md5(text)", "the MD5 digest" + _DIGEST % "md5", "unhex(md5({0}))"),
+    Row("sha1(text)", "the SHA-1 digest" + _DIGEST % "sha1", "unhex(sha1({0}))"),
+    Row("sha256(text)", "the SHA-256 digest" + _DIGEST % "sha256", "unhex(sha256({0}))"),
+    Row("half_md5(text)", "the first 8 bytes of the MD5 digest, as a number", _HALF, pa.uint64()),
+)  # fmt: skip

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.timeplus.conversions import UTC, instant
 from dovetail.sql.functions.timeplus.times import DAYS, UNITS, beginning, local, unit_at, unit_of
 from dovetail.sql.functions.typed import Typed, filled
@@ -142,33 +141,27 @@ def _age(arguments: Sequence[Typed]) -> exp.Expr:
     return filled(f"date_sub('{unit}', {{0}}, {{1}})", [first, second])
 
 
-def _seconds_between(arguments: Sequence[Typed]) -> exp.Expr:
-    return filled("date_diff('second', {0}, {1})", [local([value]) for value in arguments])
-
-
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="times")
-    for unit in UNITS:
-        if unit != "nanosecond":
-            add(f"add_{unit}s(time, n)", f"n {unit}s later", _moving(unit, "+"), arity=(2, 2))
-            add(f"subtract_{unit}s(time, n)", f"n {unit}s earlier", _moving(unit, "-"), arity=(2, 2))
-            add(f"to_interval_{unit}(n)", f"n {unit}s: time + to_interval_{unit}(n)", _to_interval(unit), arity=(1, 1))
-    later, earlier = "n units later; also date_add(time, interval)", "n units earlier; also date_sub(time, interval)"
-    add("date_add(unit, n, time)", later, _date_add("+"), arity=(2, 3), aliases="timestamp_add")
-    add("date_sub(unit, n, time)", earlier, _date_add("-"), arity=(2, 3), aliases="timestamp_sub")
-    between = "how many borders of the unit lie between"
-    names = "timestamp_diff"
-    add("date_diff(unit, from, to[, zone])", between, _difference, pa.int64(), arity=(3, 4), aliases=names)
-    differs = "weeks before the first time are whole ones, where ClickHouse counts one more"
-    add(
-        "age(unit, from, to[, zone])",
-        "how many whole units lie between",
-        _age,
-        pa.int64(),
-        arity=(3, 4),
-        differs=differs,
+def _moves(unit: str) -> tuple[Row, Row, Row]:
+    to_interval = f"to_interval_{unit}(n)"
+    return (
+        Row(f"add_{unit}s(time, n)", f"n {unit}s later", _moving(unit, "+")),
+        Row(f"subtract_{unit}s(time, n)", f"n {unit}s earlier", _moving(unit, "-")),
+        Row(to_interval, f"n {unit}s: time + {to_interval}", _to_interval(unit)),
     )
-    add("time_diff(from, to)", "the seconds between", _seconds_between, pa.int64(), arity=(2, 2))
-    period = "the beginning of its period"
-    build = _start_of_interval
-    add("to_start_of_interval(time, interval[, zone])", period, build, arity=(2, 3), differs=_BEFORE_EPOCH)
+
+
+FUNCTIONS: Table = (
+    *(row for unit in UNITS if unit != "nanosecond" for row in _moves(unit)),
+    Row("date_add(unit, n, time)", "n units later; also date_add(time, interval)", _date_add("+"),
+        also="timestamp_add", arity=(2, 3)),
+    Row("date_sub(unit, n, time)", "n units earlier; also date_sub(time, interval)", _date_add("-"),
+        also="timestamp_sub", arity=(2, 3)),
+    Row("date_diff(unit, from, to[, zone])", "how many borders of the unit lie between", _difference, pa.int64(),
+        also="timestamp_diff"),
+    Row("age(unit, from, to[, zone])", "how many whole units lie between", _age, pa.int64(),
+        differs="weeks before the first time are whole ones, where ClickHouse counts one more"),
+    Row("time_diff(from, to)", "the seconds between",
+        lambda given: filled("date_diff('second', {0}, {1})", [local([value]) for value in given]), pa.int64()),
+    Row("to_start_of_interval(time, interval[, zone])", "the beginning of its period", _start_of_interval,
+        differs=_BEFORE_EPOCH),
+)  # fmt: skip

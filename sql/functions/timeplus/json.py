@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.timeplus.arrays import default_of
 from dovetail.sql.functions.timeplus.conversions import to_string
 from dovetail.sql.functions.typed import Typed, filled
@@ -182,43 +181,51 @@ def _written(arguments: Sequence[Typed]) -> exp.Expr:
     return filled("CAST(to_json({0}) AS VARCHAR)", [value.tree])
 
 
-_NUMBERS = (
-    ("int", "the whole number at a path; 0 where there is none", pa.int64()),
-    ("uint", "the number without sign at a path; 0 where there is none", pa.uint64()),
-    ("float", "the number at a path; 0 where there is none", pa.float64()),
-    ("bool", "the truth value at a path; false where there is none", pa.bool_()),
-    ("string", "the text at a path; '' where there is none", pa.string()),
-)
+def _at_names(
+    name: str, meaning: str, build: Build, gives: pa.DataType | None, also: str = "", differs: str = ""
+) -> Row:
+    """A function of a document and names, or positions, as many as its path has steps."""
+    return Row(f"{name}(json, name, ..)", meaning, build, gives, also=also, differs=differs, arity=(1, None))
 
 
-def register(registry: Registry) -> None:
-    at_path = partial(registry.add, group="JSON", arity=(1, None))
-    add = partial(registry.add, group="JSON")
-    for name, meaning, kind in _NUMBERS:
-        differs = _AS_WRITTEN if name == "string" else ""
-        at_path(f"json_extract_{name}(json, name, ..)", meaning, _typed(kind), kind, differs=differs)
-        usage, aliases = f"simple_json_extract_{name}(json, name)", f"visit_param_extract_{name}"
-        differs = "reads JSON by its grammar, where ClickHouse searches for the name"
-        add(usage, meaning, _typed(kind), kind, arity=(2, 2), aliases=aliases, differs=differs)
-    raw = "the JSON at a path; '' where there is none"
-    at_path("json_extract_raw(json, name, ..)", raw, _raw, pa.string(), differs=_AS_WRITTEN)
-    add("simple_json_extract_raw(json, name)", raw, _raw, pa.string(), arity=(2, 2), aliases="visit_param_extract_raw")
-    has = "whether there is something at a path"
-    at_path("json_has(json, name, ..)", has, _has, pa.bool_())
-    add("simple_json_has(json, name)", has, _has, pa.bool_(), arity=(2, 2), aliases="visit_param_has")
-    add("json_extract(json, name, .., type)", "the value at a path, of the type named last", _extract, arity=(2, None))
-    at_path("json_extract_keys(json, name, ..)", "the names of the members at a path", _keys)
-    items = "the elements of the array at a path, as JSON"
-    at_path("json_extract_array_raw(json, name, ..)", items, _array, aliases="json_extract_array", differs=_AS_WRITTEN)
-    pairs = "pairs of a name and the JSON of its member, at a path"
-    at_path("json_extract_keys_and_values_raw(json, name, ..)", pairs, _entries, differs=_AS_WRITTEN)
-    at_path("json_length(json, name, ..)", "how many elements or members there are at a path", _length, pa.uint64())
-    add("json_array_length(json)", "how many elements the array has", _array_length, pa.uint64(), arity=(1, 1))
-    at_path("json_type(json, name, ..)", "String, Int64, Double, Bool, Array, Object or Null", _type, pa.string())
-    add("is_valid_json(text)", "whether a text is JSON", "json_valid({0})")
-    value = "the text or number at a path such as $.a.b[0]; '' where there is none"
-    add("json_value(json, path)", value, _value_at_path, pa.string(), arity=(2, 2))
-    query = "the JSON at a path, in an array; '' where there is none"
-    add("json_query(json, path)", query, _query_at_path, pa.string(), arity=(2, 2), differs=_AS_WRITTEN)
-    add("json_exists(json, path)", "whether there is something at a path", _exists, pa.bool_(), arity=(2, 2))
-    add("to_json_string(x)", "as JSON", _written, pa.string(), arity=(1, 1))
+def _typed_at(name: str, meaning: str, kind: pa.DataType, differs: str = "") -> tuple[Row, Row]:
+    build, by_grammar = _typed(kind), "reads JSON by its grammar, where ClickHouse searches for the name"
+    return (
+        _at_names(f"json_extract_{name}", meaning, build, kind, differs=differs),
+        Row(f"simple_json_extract_{name}(json, name)", meaning, build, kind, also=f"visit_param_extract_{name}",
+            differs=by_grammar),
+    )  # fmt: skip
+
+
+_TEXT = pa.string()
+_RAW = "the JSON at a path; '' where there is none"
+_HAS = "whether there is something at a path"
+
+FUNCTIONS: Table = (
+    *_typed_at("int", "the whole number at a path; 0 where there is none", pa.int64()),
+    *_typed_at("uint", "the number without sign at a path; 0 where there is none", pa.uint64()),
+    *_typed_at("float", "the number at a path; 0 where there is none", pa.float64()),
+    *_typed_at("bool", "the truth value at a path; false where there is none", pa.bool_()),
+    *_typed_at("string", "the text at a path; '' where there is none", _TEXT, _AS_WRITTEN),
+    _at_names("json_extract_raw", _RAW, _raw, _TEXT, differs=_AS_WRITTEN),
+    Row("simple_json_extract_raw(json, name)", _RAW, _raw, _TEXT, also="visit_param_extract_raw"),
+    _at_names("json_has", _HAS, _has, pa.bool_()),
+    Row("simple_json_has(json, name)", _HAS, _has, pa.bool_(), also="visit_param_has"),
+    Row("json_extract(json, name, .., type)", "the value at a path, of the type named last", _extract,
+        arity=(2, None)),
+    _at_names("json_extract_keys", "the names of the members at a path", _keys, None),
+    _at_names("json_extract_array_raw", "the elements of the array at a path, as JSON", _array, None,
+              "json_extract_array", _AS_WRITTEN),
+    _at_names("json_extract_keys_and_values_raw", "pairs of a name and the JSON of its member, at a path", _entries,
+              None, differs=_AS_WRITTEN),
+    _at_names("json_length", "how many elements or members there are at a path", _length, pa.uint64()),
+    Row("json_array_length(json)", "how many elements the array has", _array_length, pa.uint64()),
+    _at_names("json_type", "String, Int64, Double, Bool, Array, Object or Null", _type, _TEXT),
+    Row("is_valid_json(text)", "whether a text is JSON", "json_valid({0})"),
+    Row("json_value(json, path)", "the text or number at a path such as $.a.b[0]; '' where there is none",
+        _value_at_path, _TEXT),
+    Row("json_query(json, path)", "the JSON at a path, in an array; '' where there is none", _query_at_path, _TEXT,
+        differs=_AS_WRITTEN),
+    Row("json_exists(json, path)", _HAS, _exists, pa.bool_()),
+    Row("to_json_string(x)", "as JSON", _written, _TEXT),
+)  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Build, Registry, Unfit
-from dovetail.sql.functions.timeplus.arrays import default_of, element_at, expect_lists, total
+from dovetail.sql.functions.arguments import expect
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
+from dovetail.sql.functions.timeplus.arrays import default_of, element_at, total
 from dovetail.sql.functions.timeplus.conditions import condition
 from dovetail.sql.functions.typed import Typed, filled
 
@@ -25,7 +25,7 @@ def over(arguments: Sequence[Typed]) -> tuple[exp.Expr, exp.Lambda]:
     body, lists = arguments[0], arguments[1:]
     if not isinstance(body.tree, exp.Lambda):
         raise Unfit("takes a lambda first: x -> x + 1")
-    expect_lists(lists)
+    expect("array", *lists)
     names = [parameter.name for parameter in body.tree.expressions]
     if len(names) != len(lists):
         raise Unfit(f"takes a lambda of {len(lists)} arguments, one for each array, not of {len(names)}")
@@ -63,7 +63,7 @@ def _each(arguments: Sequence[Typed]) -> exp.Expr:
 def flags(arguments: Sequence[Typed]) -> exp.Expr:
     """For each element whether the lambda holds; without a lambda, whether the element is not 0."""
     if not is_lambda(arguments[0]):
-        expect_lists(arguments)
+        expect("array", *arguments)
         return filled("list_transform({0}, lambda each_: each_ <> 0)", [arguments[0].tree])
     rows, body = over(arguments)
     held = filled("coalesce({0}, false)", [condition(arguments[0].of(body.this, arguments[0].type))])
@@ -74,12 +74,8 @@ def _values(arguments: Sequence[Typed]) -> Typed:
     """What the lambda gives for each element, or the elements themselves."""
     if is_lambda(arguments[0]):
         return arguments[1].of(_each(arguments), pa.list_(arguments[0].type))
-    expect_lists(arguments)
+    expect("array", *arguments)
     return arguments[0]
-
-
-def _mapped(arguments: Sequence[Typed]) -> Typed:
-    return _values(arguments)
 
 
 def kept(arguments: Sequence[Typed]) -> Typed:
@@ -93,20 +89,13 @@ def kept(arguments: Sequence[Typed]) -> Typed:
 def _found(end: int, *, or_null: bool) -> Build:
     """The first or the last element for which the lambda holds."""
 
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        elements = kept(arguments)
-        return element_at(elements, exp.Literal.number(end), or_null=or_null)
-
-    return build
+    return lambda arguments: element_at(kept(arguments), exp.Literal.number(end), or_null=or_null)
 
 
 def _place(template: str) -> Build:
     """A number that comes from the truth for each element."""
 
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        return filled(template, [flags(arguments)])
-
-    return build
+    return lambda arguments: filled(template, [flags(arguments)])
 
 
 def _aggregated(name: str) -> Build:
@@ -146,7 +135,7 @@ def _sorted(*, descending: bool) -> Build:
 
     def build(arguments: Sequence[Typed]) -> Typed:
         if not is_lambda(arguments[0]):
-            expect_lists(arguments)
+            expect("array", *arguments)
             value = arguments[0]
             return value.of(filled(f"list_sort({{0}}, '{order}', 'NULLS LAST')", [value.tree]), value.type)
         value = arguments[1]
@@ -163,43 +152,42 @@ def _fold(arguments: Sequence[Typed]) -> Typed:
     body, values, start = arguments
     if not isinstance(body.tree, exp.Lambda) or len(body.tree.expressions) != 2:
         raise Unfit("takes a lambda of what has come together so far and an element")
-    expect_lists([values])
+    expect("array", values)
     return start.of(filled("list_reduce({0}, {1}, {2})", [values.tree, body.tree, start.tree]), start.type)
 
 
-_QUESTIONS: Sequence[tuple[str, str, str, pa.DataType]] = (
-    ("array_exists", "whether it holds for one", "coalesce(list_bool_or({0}), false)", pa.bool_()),
-    ("array_all", "whether it holds for all", "coalesce(list_bool_and({0}), true)", pa.bool_()),
-    ("array_count", "for how many it holds", "len(list_filter({0}, lambda each_: each_))", pa.uint32()),
-    ("array_first_index", "the place of the first", "coalesce(list_position({0}, true), 0)", pa.uint32()),
-    (
-        "array_last_index",
-        "the place of the last",
-        "coalesce(list_max(list_filter(range(1, len({0}) + 1), lambda at_: {0}[at_])), 0)",
-        pa.uint32(),
-    ),
-)
+_OF_EMPTY = "the type's default for an array with nothing in it, also where its elements may be NULL"
+_LAST_PLACE = "coalesce(list_max(list_filter(range(1, len({0}) + 1), lambda at_: {0}[at_])), 0)"
 
-
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="arrays")
-    add("array_map((x, ..) -> .., array, ..)", "what the lambda gives for each element", _mapped, arity=(2, None))
-    add("array_filter((x, ..) -> .., array, ..)", "the elements of the first for which it holds", kept, arity=(2, None))
-    for name, meaning, template, kind in _QUESTIONS:
-        add(f"{name}([(x, ..) -> ..,] array, ..)", meaning, _place(template), kind, arity=(1, None))
-    for end, word in ((1, "first"), (-1, "last")):
-        usage, meaning = f"array_{word}((x, ..) -> .., array, ..)", f"the {word} for which it holds"
-        add(usage, f"{meaning}, or the type's default", _found(end, or_null=False), arity=(2, None))
-        usage = f"array_{word}_or_null((x, ..) -> .., array, ..)"
-        add(usage, f"{meaning}, or NULL", _found(end, or_null=True), arity=(2, None))
-    add("array_sum([x -> ..,] array)", "the sum", _sum, arity=(1, None))
-    empty = "the type's default for an array with nothing in it, also where its elements may be NULL"
-    add("array_min([x -> ..,] array)", "the least", _aggregated("list_min"), arity=(1, None), differs=empty)
-    add("array_max([x -> ..,] array)", "the greatest", _aggregated("list_max"), arity=(1, None), differs=empty)
-    add("array_avg([x -> ..,] array)", "the mean", _aggregated("list_avg"), pa.float64(), arity=(1, None))
-    add("array_product([x -> ..,] array)", "the product", _product, pa.float64(), arity=(1, None))
-    add("array_cum_sum([x -> ..,] array)", "the sums of the first 1, 2, .. elements", _running_sum, arity=(1, None))
-    by = "by what the lambda gives"
-    add("array_sort([x -> ..,] array)", f"in order, {by}", _sorted(descending=False), arity=(1, None))
-    add("array_reverse_sort([x -> ..,] array)", f"in falling order, {by}", _sorted(descending=True), arity=(1, None))
-    add("array_fold((total, x) -> .., array, start)", "the elements taken together one by one", _fold, arity=(3, 3))
+FUNCTIONS: Table = (
+    Row("array_map((x, ..) -> .., array, ..)", "what the lambda gives for each element", _values),
+    Row("array_filter((x, ..) -> .., array, ..)", "the elements of the first for which it holds", kept),
+    Row("array_exists([(x, ..) -> ..,] array, ..)", "whether it holds for one",
+        _place("coalesce(list_bool_or({0}), false)"), pa.bool_()),
+    Row("array_all([(x, ..) -> ..,] array, ..)", "whether it holds for all",
+        _place("coalesce(list_bool_and({0}), true)"), pa.bool_()),
+    Row("array_count([(x, ..) -> ..,] array, ..)", "for how many it holds",
+        _place("len(list_filter({0}, lambda each_: each_))"), pa.uint32()),
+    Row("array_first_index([(x, ..) -> ..,] array, ..)", "the place of the first",
+        _place("coalesce(list_position({0}, true), 0)"), pa.uint32()),
+    Row("array_last_index([(x, ..) -> ..,] array, ..)", "the place of the last", _place(_LAST_PLACE), pa.uint32()),
+    Row("array_first((x, ..) -> .., array, ..)", "the first for which it holds, or the type's default",
+        _found(1, or_null=False)),
+    Row("array_first_or_null((x, ..) -> .., array, ..)", "the first for which it holds, or NULL",
+        _found(1, or_null=True)),
+    Row("array_last((x, ..) -> .., array, ..)", "the last for which it holds, or the type's default",
+        _found(-1, or_null=False)),
+    Row("array_last_or_null((x, ..) -> .., array, ..)", "the last for which it holds, or NULL",
+        _found(-1, or_null=True)),
+    Row("array_sum([x -> ..,] array)", "the sum", _sum, arity=(1, None)),
+    Row("array_min([x -> ..,] array)", "the least", _aggregated("list_min"), differs=_OF_EMPTY, arity=(1, None)),
+    Row("array_max([x -> ..,] array)", "the greatest", _aggregated("list_max"), differs=_OF_EMPTY, arity=(1, None)),
+    Row("array_avg([x -> ..,] array)", "the mean", _aggregated("list_avg"), pa.float64(), arity=(1, None)),
+    Row("array_product([x -> ..,] array)", "the product", _product, pa.float64(), arity=(1, None)),
+    Row("array_cum_sum([x -> ..,] array)", "the sums of the first 1, 2, .. elements", _running_sum, arity=(1, None)),
+    Row("array_sort([x -> ..,] array)", "in order, by what the lambda gives", _sorted(descending=False),
+        arity=(1, None)),
+    Row("array_reverse_sort([x -> ..,] array)", "in falling order, by what the lambda gives",
+        _sorted(descending=True), arity=(1, None)),
+    Row("array_fold((total, x) -> .., array, start)", "the elements taken together one by one", _fold),
+)  # fmt: skip

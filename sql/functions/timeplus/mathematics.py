@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.arguments import whole
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.timeplus.conversions import scaled
-from dovetail.sql.functions.timeplus.numbers import expect_numbers, whole
 from dovetail.sql.functions.typed import Typed, filled
 
 
 def _places(arguments: Sequence[Typed]) -> int:
-    expect_numbers(arguments)
     digits = arguments[1].literal if len(arguments) > 1 else 0
     if not isinstance(digits, int):
         raise Unfit("takes a whole number, written out, for the digits")
@@ -65,56 +63,6 @@ _DOWN = "({0} - ({0} % {1} + {1}) % {1})"
 _UP = "({0} + ({1} - {0} % {1}) % {1})"
 _CUT = "({0} - {0} % {1})"
 
-_ROUNDING: Sequence[tuple[str, str, Build, str]] = (
-    (
-        "round",
-        "to the nearest; halves of floats to even, others away from 0",
-        _rounded("round_even({0}, 0)", _AWAY),
-        "",
-    ),
-    ("round_bankers", "to the nearest, halves to even", _rounded("round_even({0}, 0)", _EVEN), ""),
-    ("floor", "the greatest number not above a", _rounded("floor({0})", _DOWN), ""),
-    ("ceil", "the least number not below a", _rounded("ceil({0})", _UP), "ceiling"),
-    ("trunc", "a without the digits beyond", _rounded("trunc({0})", _CUT), "truncate"),
-)
-
-_OF_ONE: Mapping[str, str] = {
-    "sqrt": "the square root; NaN below 0",
-    "cbrt": "the cube root",
-    "exp": "e to the power of a",
-    "sin": "the sine",
-    "cos": "the cosine",
-    "tan": "the tangent",
-    "asin": "the arc sine",
-    "acos": "the arc cosine",
-    "atan": "the arc tangent",
-    "sinh": "the hyperbolic sine",
-    "cosh": "the hyperbolic cosine",
-    "tanh": "the hyperbolic tangent",
-    "asinh": "the inverse of the hyperbolic sine",
-    "acosh": "the inverse of the hyperbolic cosine",
-    "atanh": "the inverse of the hyperbolic tangent",
-    "degrees": "from radians to degrees",
-    "radians": "from degrees to radians",
-    "log2": "the logarithm to base 2",
-    "log10": "the logarithm to base 10",
-}
-"""What takes a number and gives a float, under the same name in the engine."""
-
-_OUTSIDE = {
-    "sqrt": "{0} < 0",
-    "log2": "{0} <= 0",
-    "log10": "{0} <= 0",
-    "asin": "abs({0}) > 1",
-    "acos": "abs({0}) > 1",
-    "acosh": "{0} < 1",
-    "atanh": "abs({0}) > 1",
-    "sin": "isinf({0})",
-    "cos": "isinf({0})",
-    "tan": "isinf({0})",
-}
-"""Where the engine refuses a number for which IEEE has NaN or an infinity."""
-
 
 def _logarithm(name: str) -> str:
     return (
@@ -123,44 +71,67 @@ def _logarithm(name: str) -> str:
     )
 
 
-def _of_one(name: str) -> str:
+def _of_one(name: str, nan: str = "") -> str:
+    """A function of the engine that takes a number and gives a float.
+
+    nan  where the engine refuses a number for which IEEE has NaN
+    """
     call = f"{name}(CAST({{0}} AS DOUBLE))"
-    if name in ("log2", "log10"):
-        return _logarithm(name)
-    if name not in _OUTSIDE:
-        return call
-    return f"CASE WHEN {_OUTSIDE[name]} THEN CAST('nan' AS DOUBLE) ELSE {call} END"
+    return f"CASE WHEN {nan} THEN CAST('nan' AS DOUBLE) ELSE {call} END" if nan else call
 
 
-def _sign(arguments: Sequence[Typed]) -> exp.Expr:
-    expect_numbers(arguments)
-    value = arguments[0]
+def _sign(arguments: Sequence[Typed]) -> str:
     # NaN is greater than all numbers.
-    return filled("CASE WHEN isnan({0}) THEN 1 ELSE sign({0}) END" if value.is_float else "sign({0})", [value.tree])
+    return "CASE WHEN isnan({0}) THEN 1 ELSE sign({0}) END" if arguments[0].is_float else "sign({0})"
 
 
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="mathematics")
-    real = pa.float64()
-    for name, meaning, build, aliases in _ROUNDING:
-        add(f"{name}(a[, digits])", meaning, build, arity=(1, 2), aliases=aliases)
-    add("sign(a)", "-1, 0 or 1", _sign, pa.int8(), arity=(1, 1))
-    for name, meaning in _OF_ONE.items():
-        add(f"{name}(a)", meaning, _of_one(name), real)
-    add("log(a)", "the natural logarithm; -inf of 0, NaN below", _logarithm("ln"), real, aliases="ln")
-    add("log1p(a)", "log(1 + a)", "ln(1 + CAST({0} AS DOUBLE))", real)
-    add("exp2(a)", "2 to the power of a", "pow(CAST(2 AS DOUBLE), {0})", real)
-    add("exp10(a)", "10 to the power of a", "pow(CAST(10 AS DOUBLE), {0})", real)
-    add("pow(a, b)", "a to the power of b", "pow(CAST({0} AS DOUBLE), CAST({1} AS DOUBLE))", real, aliases="power")
-    add("atan2(y, x)", "the angle of the point (x, y)", "atan2(CAST({0} AS DOUBLE), CAST({1} AS DOUBLE))", real)
-    squares = "CAST({0} AS DOUBLE) * {0} + CAST({1} AS DOUBLE) * {1}"
-    add("hypot(a, b)", "the length of the diagonal", f"sqrt({squares})", real)
-    add("sigmoid(a)", "1 / (1 + exp(-a))", "1 / (1 + exp(- CAST({0} AS DOUBLE)))", real)
-    add("factorial(a)", "1 * 2 * .. * a", "CAST(factorial(CAST({0} AS INTEGER)) AS UBIGINT)", pa.uint64())
-    add("pi()", "3.14159..", "pi()", real)
-    add("e()", "2.71828..", "exp(CAST(1 AS DOUBLE))", real)
-    add("is_nan(a)", "whether a is NaN", "isnan(CAST({0} AS DOUBLE))")
-    add("is_finite(a)", "whether a is neither infinite nor NaN", "isfinite(CAST({0} AS DOUBLE))")
-    add("is_infinite(a)", "whether a is an infinity", "isinf(CAST({0} AS DOUBLE))")
-    finite = "CASE WHEN isfinite(CAST({0} AS DOUBLE)) THEN {0} ELSE {1} END"
-    add("if_not_finite(a, other)", "other where a is infinite or NaN", finite)
+_REAL = pa.float64()
+
+FUNCTIONS: Table = (
+    Row("round(a[, digits])", "to the nearest; halves of floats to even, others away from 0",
+        _rounded("round_even({0}, 0)", _AWAY), takes="number"),
+    Row("round_bankers(a[, digits])", "to the nearest, halves to even", _rounded("round_even({0}, 0)", _EVEN),
+        takes="number"),
+    Row("floor(a[, digits])", "the greatest number not above a", _rounded("floor({0})", _DOWN), takes="number"),
+    Row("ceil(a[, digits])", "the least number not below a", _rounded("ceil({0})", _UP), takes="number",
+        also="ceiling"),
+    Row("trunc(a[, digits])", "a without the digits beyond", _rounded("trunc({0})", _CUT), takes="number",
+        also="truncate"),
+    Row("sign(a)", "-1, 0 or 1", _sign, pa.int8(), takes="number"),
+    Row("sqrt(a)", "the square root; NaN below 0", _of_one("sqrt", "{0} < 0"), _REAL),
+    Row("cbrt(a)", "the cube root", _of_one("cbrt"), _REAL),
+    Row("exp(a)", "e to the power of a", _of_one("exp"), _REAL),
+    Row("sin(a)", "the sine", _of_one("sin", "isinf({0})"), _REAL),
+    Row("cos(a)", "the cosine", _of_one("cos", "isinf({0})"), _REAL),
+    Row("tan(a)", "the tangent", _of_one("tan", "isinf({0})"), _REAL),
+    Row("asin(a)", "the arc sine", _of_one("asin", "abs({0}) > 1"), _REAL),
+    Row("acos(a)", "the arc cosine", _of_one("acos", "abs({0}) > 1"), _REAL),
+    Row("atan(a)", "the arc tangent", _of_one("atan"), _REAL),
+    Row("sinh(a)", "the hyperbolic sine", _of_one("sinh"), _REAL),
+    Row("cosh(a)", "the hyperbolic cosine", _of_one("cosh"), _REAL),
+    Row("tanh(a)", "the hyperbolic tangent", _of_one("tanh"), _REAL),
+    Row("asinh(a)", "the inverse of the hyperbolic sine", _of_one("asinh"), _REAL),
+    Row("acosh(a)", "the inverse of the hyperbolic cosine", _of_one("acosh", "{0} < 1"), _REAL),
+    Row("atanh(a)", "the inverse of the hyperbolic tangent", _of_one("atanh", "abs({0}) > 1"), _REAL),
+    Row("degrees(a)", "from radians to degrees", _of_one("degrees"), _REAL),
+    Row("radians(a)", "from degrees to radians", _of_one("radians"), _REAL),
+    Row("log2(a)", "the logarithm to base 2", _logarithm("log2"), _REAL),
+    Row("log10(a)", "the logarithm to base 10", _logarithm("log10"), _REAL),
+    Row("log(a)", "the natural logarithm; -inf of 0, NaN below", _logarithm("ln"), _REAL, also="ln"),
+    Row("log1p(a)", "log(1 + a)", "ln(1 + CAST({0} AS DOUBLE))", _REAL),
+    Row("exp2(a)", "2 to the power of a", "pow(CAST(2 AS DOUBLE), {0})", _REAL),
+    Row("exp10(a)", "10 to the power of a", "pow(CAST(10 AS DOUBLE), {0})", _REAL),
+    Row("pow(a, b)", "a to the power of b", "pow(CAST({0} AS DOUBLE), CAST({1} AS DOUBLE))", _REAL, also="power"),
+    Row("atan2(y, x)", "the angle of the point (x, y)", "atan2(CAST({0} AS DOUBLE), CAST({1} AS DOUBLE))", _REAL),
+    Row("hypot(a, b)", "the length of the diagonal",
+        "sqrt(CAST({0} AS DOUBLE) * {0} + CAST({1} AS DOUBLE) * {1})", _REAL),
+    Row("sigmoid(a)", "1 / (1 + exp(-a))", "1 / (1 + exp(- CAST({0} AS DOUBLE)))", _REAL),
+    Row("factorial(a)", "1 * 2 * .. * a", "CAST(factorial(CAST({0} AS INTEGER)) AS UBIGINT)", pa.uint64()),
+    Row("pi()", "3.14159..", "pi()", _REAL),
+    Row("e()", "2.71828..", "exp(CAST(1 AS DOUBLE))", _REAL),
+    Row("is_nan(a)", "whether a is NaN", "isnan(CAST({0} AS DOUBLE))"),
+    Row("is_finite(a)", "whether a is neither infinite nor NaN", "isfinite(CAST({0} AS DOUBLE))"),
+    Row("is_infinite(a)", "whether a is an infinity", "isinf(CAST({0} AS DOUBLE))"),
+    Row("if_not_finite(a, other)", "other where a is infinite or NaN",
+        "CASE WHEN isfinite(CAST({0} AS DOUBLE)) THEN {0} ELSE {1} END"),
+)  # fmt: skip

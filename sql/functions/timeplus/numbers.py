@@ -6,15 +6,15 @@ ClickHouse wraps around, and here there is no value: NULL, counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.functions import long_arithmetic
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.arguments import trees_of, whole
+from dovetail.sql.functions.registry import Build, Row, Table
 from dovetail.sql.functions.typed import Typed, bracketed, filled
 
 _INTEGER_DIGITS = 20
@@ -35,17 +35,6 @@ def bits_of(kind: pa.DataType) -> int:
 
 def signed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_signed_integer(kind))
-
-
-def whole(value: Typed) -> bool:
-    """Whether it counts as an integer: a truth value is 0 or 1."""
-    return value.is_integer or value.is_boolean
-
-
-def expect_numbers(arguments: Sequence[Typed]) -> None:
-    for argument in arguments:
-        if not (argument.is_number or argument.is_boolean or argument.is_null):
-            raise Unfit(f"takes numbers, not {argument.family}")
 
 
 def as_type(value: Typed, kind: pa.DataType) -> exp.Expr:
@@ -77,14 +66,12 @@ def combined(name: str, left: Typed, right: Typed) -> Typed:
     return left.of(operator(this=sides[0], expression=sides[1]), kind)
 
 
-def _arithmetic(name: str, arguments: Sequence[Typed]) -> Typed:
-    expect_numbers(arguments)
-    return combined(name, *arguments)
+def _arithmetic(name: str) -> Build:
+    return lambda arguments: combined(name, *arguments)
 
 
 def divided(arguments: Sequence[Typed]) -> Typed:
     """Always a float; of zero by zero NaN, else of a number by zero an infinity."""
-    expect_numbers(arguments)
     left, right = arguments
     if left.is_decimal and _is_exact(right):
         # Under ClickHouse the quotient has the scale of the dividend, digits beyond are cut off.
@@ -116,7 +103,6 @@ def _quotient(left: Typed, right: Typed, scale: int) -> exp.Expr:
 
 
 def _int_div(arguments: Sequence[Typed]) -> Typed:
-    expect_numbers(arguments)
     left, right = arguments
     if not (whole(left) and whole(right)):
         if _is_exact(left) and _is_exact(right):
@@ -128,24 +114,19 @@ def _int_div(arguments: Sequence[Typed]) -> Typed:
     return left.of(tree, kind)
 
 
-def _int_div_or_zero(arguments: Sequence[Typed]) -> Typed:
-    quotient = _int_div(arguments)
-    return _or_zero(quotient, arguments)
-
-
-def _modulo_or_zero(arguments: Sequence[Typed]) -> Typed:
-    return _or_zero(modulo(arguments), arguments)
-
-
-def _or_zero(result: Typed, arguments: Sequence[Typed]) -> Typed:
+def _or_zero(of_others: Callable[[Sequence[Typed]], Typed]) -> Build:
     """0 where the divisor is 0."""
-    trees = [arguments[0].tree, arguments[1].tree, result.tree]
-    tree = filled("CASE WHEN {1} = 0 AND {0} IS NOT NULL THEN 0 ELSE {2} END", trees)
-    return result.of(filled(f"CAST({{0}} AS {type_name(result.type)})", [tree]), result.type)
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        result = of_others(arguments)
+        trees = [*trees_of(arguments), result.tree]
+        tree = filled("CASE WHEN {1} = 0 AND {0} IS NOT NULL THEN 0 ELSE {2} END", trees)
+        return result.of(filled(f"CAST({{0}} AS {type_name(result.type)})", [tree]), result.type)
+
+    return build
 
 
 def modulo(arguments: Sequence[Typed]) -> Typed:
-    expect_numbers(arguments)
     left, right = arguments
     if not (whole(left) and whole(right)):
         if left.is_float or right.is_float:
@@ -175,7 +156,6 @@ def _positive_modulo(arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def negated(arguments: Sequence[Typed]) -> Typed:
-    expect_numbers(arguments)
     (value,) = arguments
     if not whole(value):
         return value.of(exp.Neg(this=bracketed(value.tree)), value.type)
@@ -189,7 +169,6 @@ def negated(arguments: Sequence[Typed]) -> Typed:
 
 
 def _abs(arguments: Sequence[Typed]) -> Typed:
-    expect_numbers(arguments)
     (value,) = arguments
     if not signed(value.type):
         return value.of(filled("abs({0})", [value.tree]), value.type)
@@ -202,7 +181,6 @@ def _bitwise(template: str) -> Build:
 
     def build(arguments: Sequence[Typed]) -> Typed:
         left, right = arguments
-        _expect_whole(arguments)
         kind = integer_type(max(bits_of(left.type), bits_of(right.type)), signed(left.type) or signed(right.type))
         sides = [filled(f"CAST({{0}} AS {type_name(kind)})", [side.tree]) for side in arguments]
         return left.of(filled(f"CAST({template} AS {type_name(kind)})", sides), kind)
@@ -210,13 +188,7 @@ def _bitwise(template: str) -> Build:
     return build
 
 
-def _expect_whole(arguments: Sequence[Typed]) -> None:
-    if not all(whole(argument) or argument.is_null for argument in arguments):
-        raise Unfit("takes whole numbers")
-
-
 def _bit_not(arguments: Sequence[Typed]) -> Typed:
-    _expect_whole(arguments)
     (value,) = arguments
     if signed(value.type):
         return value.of(filled("~ {0}", [value.tree]), value.type)
@@ -227,7 +199,6 @@ def _bit_not(arguments: Sequence[Typed]) -> Typed:
 
 
 def _bit_count(arguments: Sequence[Typed]) -> str:
-    _expect_whole(arguments)
     return f"bit_count(CAST({{0}} AS {type_name(arguments[0].type)}))"
 
 
@@ -236,7 +207,6 @@ def _shifted(left: bool) -> Build:
 
     def build(arguments: Sequence[Typed]) -> Typed:
         value, count = arguments
-        _expect_whole(arguments)
         kind, name, bits = value.type, type_name(value.type), bits_of(value.type)
         trees = [value.tree, count.tree]
         if not left:
@@ -253,55 +223,48 @@ def _shifted(left: bool) -> Build:
     return build
 
 
-def _bit_test(arguments: Sequence[Typed]) -> exp.Expr:
-    _expect_whole(arguments)
-    return filled(
-        "CAST((CAST({0} AS HUGEINT) >> CAST({1} AS HUGEINT)) & 1 AS UTINYINT)", [one.tree for one in arguments]
-    )
+_BIT_TEST = "CAST((CAST({0} AS HUGEINT) >> CAST({1} AS HUGEINT)) & 1 AS UTINYINT)"
 
 
 def _bit_tests(word: str) -> Build:
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        tests = [filled("{0} = 1", [_bit_test([arguments[0], place])]) for place in arguments[1:]]
-        return filled(f"({f' {word} '.join(f'{{{index}}}' for index in range(len(tests)))})", tests)
+    def build(arguments: Sequence[Typed]) -> str:
+        tests = [f"{_BIT_TEST.replace('{1}', f'{{{place}}}')} = 1" for place in range(1, len(arguments))]
+        return f"({f' {word} '.join(tests)})"
 
     return build
 
 
-_ARITHMETIC: Sequence[tuple[str, str, Build, str]] = (
-    ("plus(a, b)", "a + b, in twice the bits of the wider one", partial(_arithmetic, "plus"), _WRAPS),
-    ("minus(a, b)", "a - b, with a sign, in twice the bits of the wider one", partial(_arithmetic, "minus"), _WRAPS),
-    ("multiply(a, b)", "a * b, in twice the bits of the wider one", partial(_arithmetic, "multiply"), _WRAPS),
-    ("divide(a, b)", "a / b as a float; decimals keep the scale of a", divided, ""),
-    ("int_div(a, b)", "the whole part of a / b; NULL where b is 0", _int_div, _BY_ZERO),
-    ("int_div_or_zero(a, b)", "the whole part of a / b; 0 where b is 0", _int_div_or_zero, ""),
-    ("modulo(a, b)", "what is left of a / b, with the sign of a; NULL where b is 0", modulo, _BY_ZERO),
-    ("modulo_or_zero(a, b)", "as modulo; 0 where b is 0", _modulo_or_zero, ""),
-    ("positive_modulo(a, b)", "what is left of a / b, never below 0", _positive_modulo, _BY_ZERO),
-    ("bit_and(a, b)", "the bits that both have", _bitwise("{0} & {1}"), ""),
-    ("bit_or(a, b)", "the bits that one has", _bitwise("{0} | {1}"), ""),
-    ("bit_xor(a, b)", "the bits that one of them has", _bitwise("xor({0}, {1})"), ""),
-    ("bit_shift_left(a, n)", "its bits n places up", _shifted(left=True), ""),
-    ("bit_shift_right(a, n)", "its bits n places down", _shifted(left=False), ""),
-    ("bit_test(a, n)", "the n-th bit, from 0", _bit_test, ""),
-)
-
-
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="numbers")
-    for usage, meaning, build, differs in _ARITHMETIC:
-        aliases = "mod" if usage.startswith("modulo(") else ""
-        add(usage, meaning, build, arity=(2, 2), differs=differs, aliases=aliases)
-    add("negate(a)", "-a", negated, arity=(1, 1), differs=_WRAPS)
-    add("abs(a)", "the distance from 0", _abs, arity=(1, 1))
-    gcd = "CAST(gcd(CAST({0} AS HUGEINT), CAST({1} AS HUGEINT)) AS UBIGINT)"
-    add("gcd(a, b)", "the greatest common divisor", gcd, pa.uint64(), differs=_BY_ZERO)
-    lcm = "CAST(lcm(CAST({0} AS HUGEINT), CAST({1} AS HUGEINT)) AS UBIGINT)"
-    add("lcm(a, b)", "the least common multiple", lcm, pa.uint64(), differs=_BY_ZERO)
-    add("greatest(a, ..)", "the greatest of them, NULLs aside", "greatest({*})", aliases="max2")
-    add("least(a, ..)", "the least of them, NULLs aside", "least({*})", aliases="min2")
-    add("bit_not(a)", "the bits that it has not", _bit_not, arity=(1, 1))
-    add("bit_count(a)", "how many bits are set", _bit_count, pa.uint8(), arity=(1, 1))
-    add("bit_hamming_distance(a, b)", "how many bits differ", "CAST(bit_count(xor({0}, {1})) AS UTINYINT)", pa.uint8())
-    add("bit_test_any(a, n, ..)", "whether one of these bits is set", _bit_tests("OR"), arity=(2, None))
-    add("bit_test_all(a, n, ..)", "whether all of these bits are set", _bit_tests("AND"), arity=(2, None))
+FUNCTIONS: Table = (
+    Row("plus(a, b)", "a + b, in twice the bits of the wider one", _arithmetic("plus"), takes="number", differs=_WRAPS),
+    Row("minus(a, b)", "a - b, with a sign, in twice the bits of the wider one", _arithmetic("minus"), takes="number",
+        differs=_WRAPS),
+    Row("multiply(a, b)", "a * b, in twice the bits of the wider one", _arithmetic("multiply"), takes="number",
+        differs=_WRAPS),
+    Row("divide(a, b)", "a / b as a float; decimals keep the scale of a", divided, takes="number"),
+    Row("int_div(a, b)", "the whole part of a / b; NULL where b is 0", _int_div, takes="number", differs=_BY_ZERO),
+    Row("int_div_or_zero(a, b)", "the whole part of a / b; 0 where b is 0", _or_zero(_int_div), takes="number"),
+    Row("modulo(a, b)", "what is left of a / b, with the sign of a; NULL where b is 0", modulo, takes="number",
+        also="mod", differs=_BY_ZERO),
+    Row("modulo_or_zero(a, b)", "as modulo; 0 where b is 0", _or_zero(modulo), takes="number"),
+    Row("positive_modulo(a, b)", "what is left of a / b, never below 0", _positive_modulo, takes="number",
+        differs=_BY_ZERO),
+    Row("bit_and(a, b)", "the bits that both have", _bitwise("{0} & {1}"), takes="integer"),
+    Row("bit_or(a, b)", "the bits that one has", _bitwise("{0} | {1}"), takes="integer"),
+    Row("bit_xor(a, b)", "the bits that one of them has", _bitwise("xor({0}, {1})"), takes="integer"),
+    Row("bit_shift_left(a, n)", "its bits n places up", _shifted(left=True), takes="integer"),
+    Row("bit_shift_right(a, n)", "its bits n places down", _shifted(left=False), takes="integer"),
+    Row("bit_test(a, n)", "the n-th bit, from 0", _BIT_TEST, takes="integer"),
+    Row("negate(a)", "-a", negated, takes="number", differs=_WRAPS),
+    Row("abs(a)", "the distance from 0", _abs, takes="number"),
+    Row("gcd(a, b)", "the greatest common divisor",
+        "CAST(gcd(CAST({0} AS HUGEINT), CAST({1} AS HUGEINT)) AS UBIGINT)", pa.uint64(), differs=_BY_ZERO),
+    Row("lcm(a, b)", "the least common multiple",
+        "CAST(lcm(CAST({0} AS HUGEINT), CAST({1} AS HUGEINT)) AS UBIGINT)", pa.uint64(), differs=_BY_ZERO),
+    Row("greatest(a, ..)", "the greatest of them, NULLs aside", "greatest({*})", also="max2"),
+    Row("least(a, ..)", "the least of them, NULLs aside", "least({*})", also="min2"),
+    Row("bit_not(a)", "the bits that it has not", _bit_not, takes="integer"),
+    Row("bit_count(a)", "how many bits are set", _bit_count, pa.uint8(), takes="integer"),
+    Row("bit_hamming_distance(a, b)", "how many bits differ", "CAST(bit_count(xor({0}, {1})) AS UTINYINT)", pa.uint8()),
+    Row("bit_test_any(a, n, ..)", "whether one of these bits is set", _bit_tests("OR"), takes="integer"),
+    Row("bit_test_all(a, n, ..)", "whether all of these bits are set", _bit_tests("AND"), takes="integer"),
+)  # fmt: skip

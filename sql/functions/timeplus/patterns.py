@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Build, Registry, Unfit
-from dovetail.sql.functions.timeplus.text import expect_text, written_text
+from dovetail.sql.functions.arguments import trees_of, written_text
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.typed import Typed, filled
 
 _GROK = {
@@ -47,10 +46,6 @@ _GROK = {
 """The patterns that ``%{NAME:field}`` may name, of those that come with grok."""
 
 
-def _trees(arguments: Sequence[Typed]) -> list[exp.Expr]:
-    return [argument.tree for argument in arguments]
-
-
 # LIKE
 
 
@@ -70,11 +65,7 @@ def _doubled(found: re.Match[str]) -> str:
 
 
 def _like(fold: bool = False, negated: bool = False) -> Build:
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        expect_text(arguments, 0, 1)
-        return liked(arguments[0], arguments[1], fold=fold, negated=negated)
-
-    return build
+    return lambda given: liked(given[0], given[1], fold=fold, negated=negated)
 
 
 # Regular expressions
@@ -90,10 +81,9 @@ def _first_group(function: str) -> Build:
     """The first group of a match, the whole match where the pattern has no group."""
 
     def build(arguments: Sequence[Typed]) -> exp.Expr:
-        expect_text(arguments, 0)
         group = 1 if _groups(written_text(arguments[1], "the pattern")) else 0
         text = "coalesce({0}, '')" if function == "regexp_extract_all" else "{0}"
-        return filled(f"{function}({text}, {{1}}, {group})", _trees(arguments))
+        return filled(f"{function}({text}, {{1}}, {group})", trees_of(arguments))
 
     return build
 
@@ -102,41 +92,28 @@ def _all_groups(of_match: bool) -> Build:
     """An array of arrays: one for each match, or one for each group."""
 
     def build(arguments: Sequence[Typed]) -> exp.Expr:
-        expect_text(arguments, 0)
         groups = _groups(written_text(arguments[1], "the pattern"))
         if not groups:
             raise Unfit("takes a pattern with groups")
         found = [f"regexp_extract_all(coalesce({{0}}, ''), {{1}}, {group})" for group in range(1, groups + 1)]
         if not of_match:
-            return filled(f"[{', '.join(found)}]", _trees(arguments))
+            return filled(f"[{', '.join(found)}]", trees_of(arguments))
         row = ", ".join(f"{one}[CAST(each_ AS INTEGER)]" for one in found)
-        return filled(f"list_transform(range(1, len({found[0]}) + 1), lambda each_: [{row}])", _trees(arguments))
+        return filled(f"list_transform(range(1, len({found[0]}) + 1), lambda each_: [{row}])", trees_of(arguments))
 
     return build
 
 
 def _groups_of_first(arguments: Sequence[Typed]) -> exp.Expr:
-    expect_text(arguments, 0)
     groups = _groups(written_text(arguments[1], "the pattern"))
     text = "coalesce({0}, '')"
     row = ", ".join(f"regexp_extract({text}, {{1}}, {group})" for group in range(1, groups + 1))
     none = "CAST([] AS VARCHAR[])"
-    return filled(f"CASE WHEN regexp_matches({text}, {{1}}) THEN [{row}] ELSE {none} END", _trees(arguments))
-
-
-def _replaced(everywhere: bool) -> Build:
-    flags = ", 'g'" if everywhere else ""
-
-    def build(arguments: Sequence[Typed]) -> str:
-        expect_text(arguments, 0, 1, 2)
-        return f"regexp_replace({{0}}, {{1}}, {{2}}{flags})"
-
-    return build
+    return filled(f"CASE WHEN regexp_matches({text}, {{1}}) THEN [{row}] ELSE {none} END", trees_of(arguments))
 
 
 def _grok(arguments: Sequence[Typed]) -> exp.Expr:
     """A map from the fields of the pattern to what they match; empty where the pattern does not match."""
-    expect_text(arguments, 0)
     fields: list[str] = []
 
     def expanded(found: re.Match[str]) -> str:
@@ -162,7 +139,6 @@ def _grok(arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def _split(arguments: Sequence[Typed]) -> exp.Expr:
-    expect_text(arguments, 0, 1)
     separator, text = arguments[0], arguments[1]
     none = "CAST([] AS VARCHAR[])"
     whole = filled("coalesce({0}, '')", [text.tree])
@@ -172,12 +148,6 @@ def _split(arguments: Sequence[Typed]) -> exp.Expr:
     if len(arguments) == 3:
         return filled("CASE WHEN {1} > 0 THEN list_slice({0}, 1, {1}) ELSE {0} END", [parts, arguments[2].tree])
     return parts
-
-
-def _split_by_regexp(arguments: Sequence[Typed]) -> str:
-    expect_text(arguments, 0, 1)
-    text = "coalesce({1}, '')"
-    return f"CASE WHEN {{0}} = '' THEN string_split({text}, '') ELSE string_split_regex({text}, {{0}}) END"
 
 
 def _runs_between(separators: str) -> str:
@@ -193,101 +163,79 @@ _TOKENS = f"string_split_regex({{0}}, '{_NO_WORD}+')"
 # Several searches at once
 
 
-def _any_of(test: str) -> Build:
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        return filled(f"len(list_filter({{1}}, lambda each_: {test})) + 0 * strlen({{0}}) > 0", _trees(arguments))
-
-    return build
+def _any_of(test: str) -> str:
+    return f"len(list_filter({{1}}, lambda each_: {test})) + 0 * strlen({{0}}) > 0"
 
 
-def _first_of(test: str) -> Build:
+def _first_of(test: str) -> str:
     """The place, from 1, of the first that is found; 0 where none is."""
-
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        found = f"list_position(list_transform({{1}}, lambda each_: {test}), true)"
-        return filled(f"coalesce({found}, 0 * strlen({{0}}))", _trees(arguments))
-
-    return build
+    return f"coalesce(list_position(list_transform({{1}}, lambda each_: {test}), true), 0 * strlen({{0}}))"
 
 
-_MATCHES: Sequence[tuple[str, str, Build]] = (
-    ("like(text, pattern)", "text LIKE pattern", _like()),
-    ("not_like(text, pattern)", "text NOT LIKE pattern", _like(negated=True)),
-    ("ilike(text, pattern)", "text ILIKE pattern: letter case aside", _like(fold=True)),
-    ("not_ilike(text, pattern)", "text NOT ILIKE pattern", _like(fold=True, negated=True)),
-    ("match(text, pattern)", "whether the pattern matches a part of it", lambda given: "regexp_matches({0}, {1}, 's')"),
-    ("multi_search_any(text, parts)", "whether one of the parts stands in it", _any_of("contains({0}, each_)")),
-    (
-        "multi_search_any_case_insensitive(text, parts)",
-        "the same, letter case aside",
-        _any_of("contains(lower({0}), lower(each_))"),
-    ),
-    (
-        "multi_match_any(text, patterns)",
-        "whether one of the patterns matches",
-        _any_of("regexp_matches({0}, each_, 's')"),
-    ),
-)
+_TEXT, _COUNT = pa.string(), pa.uint64()
+_STANDS = "contains({0}, each_)"
+_MATCHES = "regexp_matches({0}, each_, 's')"
+_FOUND = "list_filter(regexp_extract_all({0}, %s), lambda each_: each_ <> '')"
+_WHOLE_TEXT = "coalesce({1}, '')"
+_STARTS = "range(1, greatest(length({0}) - {1} + 2, 1))"
+_PLACE = "CASE WHEN contains({0}, each_) THEN strlen(substring({0}, 1, strpos({0}, each_) - 1)) + 1 ELSE 0 END"
+_PLACES = f"list_transform({{1}}, lambda each_: CAST({_PLACE} AS UBIGINT))"
+_FIRST = "the place, from 1, of the first of them that is found; 0 where none is"
 
-
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="patterns")
-    of_text = partial(registry.add, kind=pa.string(), group="patterns")
-    count = partial(registry.add, kind=pa.uint64(), group="patterns")
-    for usage, meaning, build in _MATCHES:
-        add(usage, meaning, build, pa.bool_(), arity=(2, 2))
-    found = "the first group of the first match, or the match; '' where there is none"
-    of_text("extract(text, pattern)", found, _first_group("regexp_extract"), arity=(2, 2))
-    every = "of every match the first group, or the match"
-    add("extract_all(text, pattern)", every, _first_group("regexp_extract_all"), arity=(2, 2))
-    matches = "for every match an array of its groups"
-    names = "extract_all_groups_vertical"
-    add("extract_all_groups(text, pattern)", matches, _all_groups(of_match=True), arity=(2, 2), aliases=names)
-    across = "for every group an array of what it matches"
-    add("extract_all_groups_horizontal(text, pattern)", across, _all_groups(of_match=False), arity=(2, 2))
-    add("extract_groups(text, pattern)", "the groups of the first match", _groups_of_first, arity=(2, 2))
-    groups = ["regexp_extract({0}, {1}, 1)", "regexp_extract({0}, {1}, {2})"]
-    of_text(
-        "regexp_extract(text, pattern[, group])", "a group of the first match, the first where none is named", groups
-    )
-    add("grok(text, pattern)", "a map from the fields of %{PATTERN:field} to what they match", _grok, arity=(2, 2))
-    matched = "list_filter(regexp_extract_all({0}, {1}), lambda each_: each_ <> '')"
-    count("count_matches(text, pattern)", "how many matches there are", f"len({matched})")
-    folded = "list_filter(regexp_extract_all({0}, '(?i)' || {1}), lambda each_: each_ <> '')"
-    count("count_matches_case_insensitive(text, pattern)", "the same, letter case aside", f"len({folded})")
-    one, all_of_them = "the first match replaced; \\1 is its first group", "every match replaced"
-    of_text("replace_regexp_one(text, pattern, by)", one, _replaced(everywhere=False), arity=(3, 3))
-    names = "replace_regex regexp_replace"
-    of_text(
-        "replace_regexp_all(text, pattern, by)", all_of_them, _replaced(everywhere=True), arity=(3, 3), aliases=names
-    )
-    quoted = r"regexp_replace({0}, '([\\|(){}\[\]^$+*?.:-])', '\\\1', 'g')"
-    of_text("regexp_quote_meta(text)", "a pattern that matches this text", quoted)
-    add("split_by_char(separator, text[, most])", "the parts between the separators", _split, arity=(2, 3))
-    add("split_by_string(separator, text[, most])", "the parts between; of '' the characters", _split, arity=(2, 3))
-    add("split_by_regexp(pattern, text)", "the parts between the matches", _split_by_regexp, arity=(2, 2))
-    add("split_by_whitespace(text)", "the parts between blanks", _runs_between(r"\s"))
-    add("split_by_non_alpha(text)", "the parts between blanks and punctuation", _runs_between(_NO_ALPHA))
-    add("tokens(text)", "the runs of letters and digits", _runs_between(_NO_WORD))
-    add("alpha_tokens(text)", "the runs of letters", "regexp_extract_all(coalesce({0}, ''), '[A-Za-z]+')")
-    add("has_token(text, token)", "whether a word of the text is the token", f"list_contains({_TOKENS}, {{1}})")
-    words = f"list_contains({_TOKENS.replace('{0}', 'lower({0})')}, lower({{1}}))"
-    add("has_token_case_insensitive(text, token)", "the same, letter case aside", words)
-    starts = "range(1, greatest(length({0}) - {1} + 2, 1))"
-    pieces = f"list_transform({starts}, lambda each_: substring({{0}}, each_, CAST({{1}} AS BIGINT)))"
-    add("ngrams(text, n)", "the parts of n characters", pieces)
-    first = "the place, from 1, of the first of them that is found; 0 where none is"
-    count("multi_search_first_index(text, parts)", first, _first_of("contains({0}, each_)"), arity=(2, 2))
-    count("multi_match_any_index(text, patterns)", first, _first_of("regexp_matches({0}, each_, 's')"), arity=(2, 2))
-    place = "strlen(substring({0}, 1, strpos({0}, each_) - 1)) + 1"
-    found = f"CASE WHEN contains({{0}}, each_) THEN {place} ELSE 0 END"
-    places = f"list_transform({{1}}, lambda each_: CAST({found} AS UBIGINT))"
-    add("multi_search_all_positions(text, parts)", "where each of them begins, in bytes from 1", places)
-    least = f"coalesce(list_min(list_filter({places}, lambda each_: each_ > 0)), 0 * strlen({{0}}))"
-    count(
-        "multi_search_first_position(text, parts)",
-        "where the first one begins, in bytes from 1; 0 where none is",
-        least,
-    )
-    part = "split_part({0}, {1}, CAST({2} AS INTEGER))"
-    of_text("split_part(text, separator, n)", "the n-th part, '' where there is none", part)
+FUNCTIONS: Table = (
+    Row("like(text, pattern)", "text LIKE pattern", _like(), pa.bool_(), takes="text"),
+    Row("not_like(text, pattern)", "text NOT LIKE pattern", _like(negated=True), pa.bool_(), takes="text"),
+    Row("ilike(text, pattern)", "text ILIKE pattern: letter case aside", _like(fold=True), pa.bool_(), takes="text"),
+    Row("not_ilike(text, pattern)", "text NOT ILIKE pattern", _like(fold=True, negated=True), pa.bool_(),
+        takes="text"),
+    Row("match(text, pattern)", "whether the pattern matches a part of it", "regexp_matches({0}, {1}, 's')",
+        pa.bool_()),
+    Row("multi_search_any(text, parts)", "whether one of the parts stands in it", _any_of(_STANDS), pa.bool_()),
+    Row("multi_search_any_case_insensitive(text, parts)", "the same, letter case aside",
+        _any_of("contains(lower({0}), lower(each_))"), pa.bool_()),
+    Row("multi_match_any(text, patterns)", "whether one of the patterns matches", _any_of(_MATCHES), pa.bool_()),
+    Row("extract(text, pattern)", "the first group of the first match, or the match; '' where there is none",
+        _first_group("regexp_extract"), _TEXT, takes="text any"),
+    Row("extract_all(text, pattern)", "of every match the first group, or the match",
+        _first_group("regexp_extract_all"), takes="text any"),
+    Row("extract_all_groups(text, pattern)", "for every match an array of its groups", _all_groups(of_match=True),
+        takes="text any", also="extract_all_groups_vertical"),
+    Row("extract_all_groups_horizontal(text, pattern)", "for every group an array of what it matches",
+        _all_groups(of_match=False), takes="text any"),
+    Row("extract_groups(text, pattern)", "the groups of the first match", _groups_of_first, takes="text any"),
+    Row("regexp_extract(text, pattern[, group])", "a group of the first match, the first where none is named",
+        ("regexp_extract({0}, {1}, 1)", "regexp_extract({0}, {1}, {2})"), _TEXT),
+    Row("grok(text, pattern)", "a map from the fields of %{PATTERN:field} to what they match", _grok,
+        takes="text any"),
+    Row("count_matches(text, pattern)", "how many matches there are", f"len({_FOUND % '{1}'})", _COUNT),
+    Row("count_matches_case_insensitive(text, pattern)", "the same, letter case aside",
+        "len(%s)" % (_FOUND % "'(?i)' || {1}"), _COUNT),
+    Row("replace_regexp_one(text, pattern, by)", "the first match replaced; \\1 is its first group",
+        "regexp_replace({0}, {1}, {2})", _TEXT, takes="text"),
+    Row("replace_regexp_all(text, pattern, by)", "every match replaced", "regexp_replace({0}, {1}, {2}, 'g')", _TEXT,
+        takes="text", also="replace_regex regexp_replace"),
+    Row("regexp_quote_meta(text)", "a pattern that matches this text",
+        r"regexp_replace({0}, '([\\|(){}\[\]^$+*?.:-])', '\\\1', 'g')", _TEXT),
+    Row("split_by_char(separator, text[, most])", "the parts between the separators", _split, takes="text text any"),
+    Row("split_by_string(separator, text[, most])", "the parts between; of '' the characters", _split,
+        takes="text text any"),
+    Row("split_by_regexp(pattern, text)", "the parts between the matches",
+        f"CASE WHEN {{0}} = '' THEN string_split({_WHOLE_TEXT}, '') "
+        f"ELSE string_split_regex({_WHOLE_TEXT}, {{0}}) END", takes="text"),
+    Row("split_by_whitespace(text)", "the parts between blanks", _runs_between(r"\s")),
+    Row("split_by_non_alpha(text)", "the parts between blanks and punctuation", _runs_between(_NO_ALPHA)),
+    Row("tokens(text)", "the runs of letters and digits", _runs_between(_NO_WORD)),
+    Row("alpha_tokens(text)", "the runs of letters", "regexp_extract_all(coalesce({0}, ''), '[A-Za-z]+')"),
+    Row("has_token(text, token)", "whether a word of the text is the token", f"list_contains({_TOKENS}, {{1}})"),
+    Row("has_token_case_insensitive(text, token)", "the same, letter case aside",
+        f"list_contains({_TOKENS.replace('{0}', 'lower({0})')}, lower({{1}}))"),
+    Row("ngrams(text, n)", "the parts of n characters",
+        f"list_transform({_STARTS}, lambda each_: substring({{0}}, each_, CAST({{1}} AS BIGINT)))"),
+    Row("multi_search_first_index(text, parts)", _FIRST, _first_of(_STANDS), _COUNT),
+    Row("multi_match_any_index(text, patterns)", _FIRST, _first_of(_MATCHES), _COUNT),
+    Row("multi_search_all_positions(text, parts)", "where each of them begins, in bytes from 1", _PLACES),
+    Row("multi_search_first_position(text, parts)", "where the first one begins, in bytes from 1; 0 where none is",
+        f"coalesce(list_min(list_filter({_PLACES}, lambda each_: each_ > 0)), 0 * strlen({{0}}))", _COUNT),
+    Row("split_part(text, separator, n)", "the n-th part, '' where there is none",
+        "split_part({0}, {1}, CAST({2} AS INTEGER))", _TEXT),
+)  # fmt: skip

@@ -8,33 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.arguments import written_text
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.timeplus.conversions import UTC, in_zone, instant, zone_of
 from dovetail.sql.functions.typed import Typed, filled
 
-UNITS = (
-    "nanosecond",
-    "microsecond",
-    "millisecond",
-    "second",
-    "minute",
-    "hour",
-    "day",
-    "week",
-    "month",
-    "quarter",
-    "year",
-)
 _FINE = ("nanosecond", "microsecond", "millisecond", "second")
 """Units whose beginnings are as fine as the time; those of longer ones have no digits of seconds."""
 DAYS = ("day", "week", "month", "quarter", "year")
 """Units of whole days: a date moved by them is a date."""
+UNITS = (*_FINE, "minute", "hour", *DAYS)
 _SHORT = {
     "ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second", "ss": "second", "mi": "minute",
     "n": "minute", "m": "minute", "hh": "hour", "h": "hour", "dd": "day", "d": "day", "ww": "week", "wk": "week",
@@ -53,9 +41,7 @@ def unit_of(name: str) -> str:
 
 
 def unit_at(value: Typed) -> str:
-    if not isinstance(value.literal, str):
-        raise Unfit("takes its unit as a text that is written out")
-    return unit_of(value.literal)
+    return unit_of(written_text(value, "its unit"))
 
 
 def local(arguments: Sequence[Typed], position: int = 1) -> exp.Expr:
@@ -74,8 +60,12 @@ def local(arguments: Sequence[Typed], position: int = 1) -> exp.Expr:
 # Parts
 
 
-def _part(template: str) -> Build:
+def _local(template: str) -> Build:
     return lambda arguments: filled(template, [local(arguments)])
+
+
+def _part(name: str, meaning: str, template: str, kind: pa.DataType, also: str = "") -> Row:
+    return Row(f"{name}(time[, zone])", meaning, _local(f"CAST({template} AS {type_name(kind)})"), kind, also=also)
 
 
 def _day_of_week(arguments: Sequence[Typed]) -> exp.Expr:
@@ -97,54 +87,6 @@ def _epoch(template: str) -> Build:
     return build
 
 
-_PARTS: Sequence[tuple[str, str, str, pa.DataType, str]] = (
-    ("to_year", "the year", "year({0})", pa.uint16(), "year"),
-    ("to_quarter", "the quarter, 1 to 4", "quarter({0})", pa.uint8(), "quarter"),
-    ("to_month", "the month, 1 to 12", "month({0})", pa.uint8(), "month"),
-    ("to_day_of_month", "the day of the month", "day({0})", pa.uint8(), "day day_of_month"),
-    ("to_day_of_year", "the day of the year", "dayofyear({0})", pa.uint16(), "day_of_year"),
-    ("to_iso_week", "the ISO week", "weekofyear({0})", pa.uint8(), ""),
-    ("to_iso_year", "the year of the ISO week", "isoyear({0})", pa.uint16(), ""),
-    ("to_hour", "the hour", "hour({0})", pa.uint8(), "hour"),
-    ("to_minute", "the minute", "minute({0})", pa.uint8(), "minute"),
-    ("to_second", "the second", "second({0})", pa.uint8(), "second"),
-    ("to_millisecond", "the millisecond", "millisecond({0}) % 1000", pa.uint16(), "millisecond"),
-    ("to_yyyymm", "the month as a number: toYYYYMM", "year({0}) * 100 + month({0})", pa.uint32(), ""),
-    (
-        "to_yyyymmdd",
-        "the day as a number: toYYYYMMDD",
-        "year({0}) * 10000 + month({0}) * 100 + day({0})",
-        pa.uint32(),
-        "",
-    ),
-    (
-        "to_yyyymmddhhmmss",
-        "the second as a number: toYYYYMMDDhhmmss",
-        "CAST(strftime({0}, '%Y%m%d%H%M%S') AS BIGINT)",
-        pa.uint64(),
-        "",
-    ),
-    ("to_relative_year_num", "the year", "year({0})", pa.uint32(), ""),
-    ("to_relative_month_num", "the months since the year 0", "year({0}) * 12 + month({0})", pa.uint32(), ""),
-    ("to_relative_day_num", "the days since the epoch", "floor(epoch({0}) / 86400)", pa.uint32(), ""),
-    ("to_relative_hour_num", "the hours since the epoch", "floor(epoch({0}) / 3600)", pa.uint32(), ""),
-    ("to_relative_minute_num", "the minutes since the epoch", "floor(epoch({0}) / 60)", pa.uint32(), ""),
-    ("to_relative_second_num", "the seconds since the epoch", "floor(epoch({0}))", pa.uint32(), ""),
-)
-
-_EPOCHS = (
-    ("to_unix_timestamp(time[, zone])", "seconds", "CAST(floor(epoch({0})) AS BIGINT)"),
-    ("to_unix_timestamp64_second(time)", "seconds", "CAST(floor(epoch({0})) AS BIGINT)"),
-    (
-        "to_unix_timestamp64_milli(time)",
-        "milliseconds",
-        "(epoch_us({0}) - (epoch_us({0}) % 1000 + 1000) % 1000) // 1000",
-    ),
-    ("to_unix_timestamp64_micro(time)", "microseconds", "epoch_us({0})"),
-    ("to_unix_timestamp64_nano(time)", "nanoseconds", "1000 * epoch_us({0})"),
-)
-
-
 # Beginnings
 
 
@@ -158,6 +100,20 @@ def beginning(arguments: Sequence[Typed], start: exp.Expr, *, date: bool, unit: 
 
 def _beginning(template: str, *, date: bool, unit: str | None = "s") -> Build:
     return lambda arguments: beginning(arguments, filled(template, [local(arguments)]), date=date, unit=unit)
+
+
+def _of_unit(unit: str) -> Row:
+    build = _beginning(f"date_trunc('{unit}', {{0}})", date=False, unit=None if unit in _FINE else "s")
+    return Row(f"to_start_of_{unit}(time[, zone])", f"the beginning of its {unit}", build)
+
+
+def _bucket(minutes: int) -> Build:
+    template = f"time_bucket(INTERVAL {minutes} MINUTE, {{0}}, TIMESTAMP '1970-01-01 00:00:00')"
+    return _beginning(template, date=False)
+
+
+def _of_days(name: str, meaning: str, template: str, also: str = "") -> Row:
+    return Row(f"{name}(time[, zone])", meaning, _beginning(template, date=True), also=also, differs=_BEFORE_EPOCH)
 
 
 def _week(template: str) -> Build:
@@ -183,27 +139,6 @@ def _date_trunc(arguments: Sequence[Typed]) -> Typed:
     return beginning(rest, start, date=date, unit=None if unit in _FINE else "s")
 
 
-_PERIODS: Mapping[str, str] = {
-    "five_minutes": "5 MINUTE",
-    "ten_minutes": "10 MINUTE",
-    "fifteen_minutes": "15 MINUTE",
-}
-
-_OF_DAYS = (
-    ("to_start_of_month", "the first day of its month", "date_trunc('month', {0})", ""),
-    ("to_start_of_quarter", "the first day of its quarter", "date_trunc('quarter', {0})", ""),
-    ("to_start_of_year", "the first day of its year", "date_trunc('year', {0})", ""),
-    ("to_monday", "the Monday of its week", "date_trunc('week', {0})", ""),
-    (
-        "to_start_of_iso_year",
-        "the first day of its ISO year",
-        "date_trunc('week', make_timestamp(isoyear({0}), 1, 4, 0, 0, 0.0))",
-        "",
-    ),
-    ("to_last_day_of_month", "the last day of its month", "last_day({0})", "last_day"),
-)
-
-
 # Texts
 
 _MYSQL: Mapping[str, str] = {
@@ -220,12 +155,6 @@ _COMPUTED: Mapping[str, str] = {
 """Signs that the engine has not."""
 
 
-def _written_format(value: Typed) -> str:
-    if not isinstance(value.literal, str):
-        raise Unfit("takes its format as a text that is written out")
-    return value.literal
-
-
 def _signs(pattern: str) -> list[str]:
     """``'%Y-%m'`` is ``%Y``, ``-``, ``%m``."""
     return re.findall("%.|.", pattern, re.DOTALL)
@@ -235,7 +164,7 @@ def _format(arguments: Sequence[Typed]) -> exp.Expr:
     time = local([arguments[0], *arguments[2:]])
     parts: list[exp.Expr] = []
     run = ""
-    for sign in _signs(_written_format(arguments[1])):
+    for sign in _signs(written_text(arguments[1], "its format")):
         if sign[1:] not in _COMPUTED or not sign.startswith("%"):
             run += _engine_sign(sign)
             continue
@@ -261,7 +190,7 @@ def _engine_sign(sign: str) -> str:
 
 
 def _parsed(arguments: Sequence[Typed]) -> Typed:
-    pattern = "".join(map(_engine_sign, _signs(_written_format(arguments[1]))))
+    pattern = "".join(map(_engine_sign, _signs(written_text(arguments[1], "its format"))))
     tree = filled(
         "timezone({2}, try_strptime({0}, {1}))",
         [arguments[0].tree, exp.Literal.string(pattern), zone_of(arguments, 2)],
@@ -316,66 +245,84 @@ def _make_time(arguments: Sequence[Typed]) -> Typed:
     return in_zone(arguments[0], tree, zones, "s" if parts[5].is_integer else "us")
 
 
-def _to_timezone(arguments: Sequence[Typed]) -> Typed:
-    return in_zone(arguments[0], arguments[0].tree, arguments[1:])
+_TEXT = pa.string()
+_SECONDS = "CAST(floor(epoch({0})) AS BIGINT)"
+_MILLIS = "(epoch_us({0}) - (epoch_us({0}) % 1000 + 1000) % 1000) // 1000"
+_SAID = "the time that a text of this form says"
+_DATES = ("make_date({0}, 1, 1) + CAST({1} AS INTEGER) - 1", "make_date({0}, {1}, {2})")
 
-
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="times")
-    of_text = partial(registry.add, kind=pa.string(), group="times")
-    for name, meaning, template, kind, aliases in _PARTS:
-        build = _part(f"CAST({template} AS {type_name(kind)})")
-        add(f"{name}(time[, zone])", meaning, build, kind, arity=(1, 2), aliases=aliases)
-    weekday = "the day of the week: by mode 0 Monday is 1, by 3 Sunday is 1"
-    add("to_day_of_week(time[, mode[, zone]])", weekday, _day_of_week, pa.uint8(), arity=(1, 3), aliases="day_of_week")
-    for usage, unit, template in _EPOCHS:
-        add(usage, f"the {unit} since the epoch", _epoch(template), pa.int64(), arity=(1, 2))
-    for unit in ("millisecond", "second", "minute", "hour", "day"):
-        build = _beginning(f"date_trunc('{unit}', {{0}})", date=False, unit=None if unit in _FINE else "s")
-        add(f"to_start_of_{unit}(time[, zone])", f"the beginning of its {unit}", build, arity=(1, 2))
-    for name, width in _PERIODS.items():
-        build = _beginning(f"time_bucket(INTERVAL {width}, {{0}}, TIMESTAMP '1970-01-01 00:00:00')", date=False)
-        meaning = f"the beginning of its {name.replace('_', ' ')}"
-        add(f"to_start_of_{name}(time[, zone])", meaning, build, arity=(1, 2), aliases=f"to_start_of_{name[:-1]}")
-    for name, meaning, template, aliases in _OF_DAYS:
-        build = _beginning(template, date=True)
-        add(f"{name}(time[, zone])", meaning, build, arity=(1, 2), aliases=aliases, differs=_BEFORE_EPOCH)
-    first, last = "the Sunday of its week; by mode 1 the Monday", "the Saturday of its week; by mode 1 the Sunday"
-    week = partial(add, kind=pa.date32(), arity=(1, 3), differs=_BEFORE_EPOCH)
-    week("to_start_of_week(time[, mode[, zone]])", first, _week("{0}"))
-    week("to_last_day_of_week(time[, mode[, zone]])", last, _week("({0} + 6)"))
-    add("date_trunc(unit, time[, zone])", "the beginning of its unit", _date_trunc, arity=(2, 3), differs=_BEFORE_EPOCH)
-    half_hours = _beginning("time_bucket(INTERVAL 30 MINUTE, {0}, TIMESTAMP '1970-01-01 00:00:00')", date=False)
-    add("time_slot(time[, zone])", "the beginning of its half hour", half_hours, arity=(1, 2))
-    signs = "as a text, by signs such as %Y-%m-%d %H:%i:%s"
-    of_text("format_datetime(time, format[, zone])", signs, _format, arity=(2, 3), aliases="date_format")
-    of_text("date_name(part, time[, zone])", "the name of its month, weekday, ..", _date_name, arity=(2, 3))
-    of_text("month_name(time)", "the name of its month", _part("monthname({0})"), arity=(1, 1))
-    of_text("day_name(time)", "the name of its day", _part("dayname({0})"), arity=(1, 1))
-    said = "the time that a text of this form says"
-    aliases = "parse_datetime_or_null"
-    differs = "NULL where it does not fit, where parseDateTime stops the query"
-    add("parse_datetime(text, format[, zone])", said, _parsed, arity=(2, 3), aliases=aliases, differs=differs)
-    add("parse_datetime_or_zero(text, format[, zone])", f"{said}, or the epoch", _parsed_or_zero, arity=(2, 3))
-    add("to_timezone(time, zone)", "the same time, its parts and text in this zone", _to_timezone, arity=(2, 2))
-    after = "the time so many {} after the epoch"
-    add("from_unix_timestamp(n[, format])", f"{after.format('seconds')}, or its text", _from_unix, arity=(1, 2))
-    for unit, name, per_second in (
-        ("seconds", "second", 1),
-        ("milliseconds", "milli", 1000),
-        ("microseconds", "micro", 1_000_000),
-        ("nanoseconds", "nano", 1_000_000_000),
-    ):
-        add(f"from_unix_timestamp64_{name}(n[, zone])", after.format(unit), _from_epoch(per_second), arity=(1, 2))
-    dates = ["make_date({0}, 1, 1) + CAST({1} AS INTEGER) - 1", "make_date({0}, {1}, {2})"]
-    add(
-        "make_date(year, month, day)",
-        "a date of its parts; also of a year and its day",
-        dates,
-        pa.date32(),
-        aliases="make_date32",
-    )
-    add(
-        "make_datetime(year, month, day, hour, minute, second[, zone])", "a time of its parts", _make_time, arity=(6, 7)
-    )
-    add("earliest_ts()", "the epoch", "TIMESTAMPTZ '1970-01-01 00:00:00+00'", aliases="earliest_timestamp")
+FUNCTIONS: Table = (
+    _part("to_year", "the year", "year({0})", pa.uint16(), "year"),
+    _part("to_quarter", "the quarter, 1 to 4", "quarter({0})", pa.uint8(), "quarter"),
+    _part("to_month", "the month, 1 to 12", "month({0})", pa.uint8(), "month"),
+    _part("to_day_of_month", "the day of the month", "day({0})", pa.uint8(), "day day_of_month"),
+    _part("to_day_of_year", "the day of the year", "dayofyear({0})", pa.uint16(), "day_of_year"),
+    _part("to_iso_week", "the ISO week", "weekofyear({0})", pa.uint8()),
+    _part("to_iso_year", "the year of the ISO week", "isoyear({0})", pa.uint16()),
+    _part("to_hour", "the hour", "hour({0})", pa.uint8(), "hour"),
+    _part("to_minute", "the minute", "minute({0})", pa.uint8(), "minute"),
+    _part("to_second", "the second", "second({0})", pa.uint8(), "second"),
+    _part("to_millisecond", "the millisecond", "millisecond({0}) % 1000", pa.uint16(), "millisecond"),
+    _part("to_yyyymm", "the month as a number: toYYYYMM", "year({0}) * 100 + month({0})", pa.uint32()),
+    _part("to_yyyymmdd", "the day as a number: toYYYYMMDD", "year({0}) * 10000 + month({0}) * 100 + day({0})",
+          pa.uint32()),
+    _part("to_yyyymmddhhmmss", "the second as a number: toYYYYMMDDhhmmss",
+          "CAST(strftime({0}, '%Y%m%d%H%M%S') AS BIGINT)", pa.uint64()),
+    _part("to_relative_year_num", "the year", "year({0})", pa.uint32()),
+    _part("to_relative_month_num", "the months since the year 0", "year({0}) * 12 + month({0})", pa.uint32()),
+    _part("to_relative_day_num", "the days since the epoch", "floor(epoch({0}) / 86400)", pa.uint32()),
+    _part("to_relative_hour_num", "the hours since the epoch", "floor(epoch({0}) / 3600)", pa.uint32()),
+    _part("to_relative_minute_num", "the minutes since the epoch", "floor(epoch({0}) / 60)", pa.uint32()),
+    _part("to_relative_second_num", "the seconds since the epoch", "floor(epoch({0}))", pa.uint32()),
+    Row("to_day_of_week(time[, mode[, zone]])", "the day of the week: by mode 0 Monday is 1, by 3 Sunday is 1",
+        _day_of_week, pa.uint8(), also="day_of_week"),
+    Row("to_unix_timestamp(time[, zone])", "the seconds since the epoch", _epoch(_SECONDS), pa.int64()),
+    Row("to_unix_timestamp64_second(time)", "the seconds since the epoch", _epoch(_SECONDS), pa.int64(), arity=(1, 2)),
+    Row("to_unix_timestamp64_milli(time)", "the milliseconds since the epoch", _epoch(_MILLIS), pa.int64(),
+        arity=(1, 2)),
+    Row("to_unix_timestamp64_micro(time)", "the microseconds since the epoch", _epoch("epoch_us({0})"), pa.int64(),
+        arity=(1, 2)),
+    Row("to_unix_timestamp64_nano(time)", "the nanoseconds since the epoch", _epoch("1000 * epoch_us({0})"),
+        pa.int64(), arity=(1, 2)),
+    *map(_of_unit, ("millisecond", "second", "minute", "hour", "day")),
+    Row("to_start_of_five_minutes(time[, zone])", "the beginning of its five minutes", _bucket(5),
+        also="to_start_of_five_minute"),
+    Row("to_start_of_ten_minutes(time[, zone])", "the beginning of its ten minutes", _bucket(10),
+        also="to_start_of_ten_minute"),
+    Row("to_start_of_fifteen_minutes(time[, zone])", "the beginning of its fifteen minutes", _bucket(15),
+        also="to_start_of_fifteen_minute"),
+    _of_days("to_start_of_month", "the first day of its month", "date_trunc('month', {0})"),
+    _of_days("to_start_of_quarter", "the first day of its quarter", "date_trunc('quarter', {0})"),
+    _of_days("to_start_of_year", "the first day of its year", "date_trunc('year', {0})"),
+    _of_days("to_monday", "the Monday of its week", "date_trunc('week', {0})"),
+    _of_days("to_start_of_iso_year", "the first day of its ISO year",
+             "date_trunc('week', make_timestamp(isoyear({0}), 1, 4, 0, 0, 0.0))"),
+    _of_days("to_last_day_of_month", "the last day of its month", "last_day({0})", "last_day"),
+    Row("to_start_of_week(time[, mode[, zone]])", "the Sunday of its week; by mode 1 the Monday", _week("{0}"),
+        pa.date32(), differs=_BEFORE_EPOCH),
+    Row("to_last_day_of_week(time[, mode[, zone]])", "the Saturday of its week; by mode 1 the Sunday",
+        _week("({0} + 6)"), pa.date32(), differs=_BEFORE_EPOCH),
+    Row("date_trunc(unit, time[, zone])", "the beginning of its unit", _date_trunc, differs=_BEFORE_EPOCH),
+    Row("time_slot(time[, zone])", "the beginning of its half hour", _bucket(30)),
+    Row("format_datetime(time, format[, zone])", "as a text, by signs such as %Y-%m-%d %H:%i:%s", _format, _TEXT,
+        also="date_format"),
+    Row("date_name(part, time[, zone])", "the name of its month, weekday, ..", _date_name, _TEXT),
+    Row("month_name(time)", "the name of its month", _local("monthname({0})"), _TEXT),
+    Row("day_name(time)", "the name of its day", _local("dayname({0})"), _TEXT),
+    Row("parse_datetime(text, format[, zone])", _SAID, _parsed, also="parse_datetime_or_null",
+        differs="NULL where it does not fit, where parseDateTime stops the query"),
+    Row("parse_datetime_or_zero(text, format[, zone])", f"{_SAID}, or the epoch", _parsed_or_zero),
+    Row("to_timezone(time, zone)", "the same time, its parts and text in this zone",
+        lambda given: in_zone(given[0], given[0].tree, given[1:])),
+    Row("from_unix_timestamp(n[, format])", "the time so many seconds after the epoch, or its text", _from_unix),
+    Row("from_unix_timestamp64_second(n[, zone])", "the time so many seconds after the epoch", _from_epoch(1)),
+    Row("from_unix_timestamp64_milli(n[, zone])", "the time so many milliseconds after the epoch", _from_epoch(1000)),
+    Row("from_unix_timestamp64_micro(n[, zone])", "the time so many microseconds after the epoch",
+        _from_epoch(1_000_000)),
+    Row("from_unix_timestamp64_nano(n[, zone])", "the time so many nanoseconds after the epoch",
+        _from_epoch(1_000_000_000)),
+    Row("make_date(year, month, day)", "a date of its parts; also of a year and its day", _DATES, pa.date32(),
+        also="make_date32", arity=(2, 3)),
+    Row("make_datetime(year, month, day, hour, minute, second[, zone])", "a time of its parts", _make_time),
+    Row("earliest_ts()", "the epoch", "TIMESTAMPTZ '1970-01-01 00:00:00+00'", also="earliest_timestamp"),
+)  # fmt: skip

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Build, Registry, Unfit
+from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.timeplus.conditions import condition
 from dovetail.sql.functions.timeplus.numbers import combined
 from dovetail.sql.functions.typed import Typed, filled
@@ -114,28 +113,28 @@ def _map_apply(arguments: Sequence[Typed]) -> exp.Expr:
     return filled("map_from_entries(list_transform({0}, {1}))", [entries, body])
 
 
-def register(registry: Registry) -> None:
-    add = partial(registry.add, group="tuples and maps")
-    add("tuple(a, ..)", "a tuple of these: (a, ..)", _tuple, arity=(1, None))
-    add("tuple_element(tuple, which)", "an element, by position or name: t.1", _tuple_element, arity=(2, 2))
-    for name, sign in (("plus", "+"), ("minus", "-"), ("multiply", "*")):
-        add(f"tuple_{name}(a, b)", f"a {sign} b, element by element", _by_element(name), arity=(2, 2))
-    add("tuple_concat(a, ..)", "the tuples one after another", _tuple_concat, arity=(1, None))
-    add("map(key, value, ..)", "a map of these pairs", _map, arity=(2, None))
-    add("map_from_arrays(keys, values)", "a map of the pairs side by side", "map({0}, {1})")
-    add("map_keys(map)", "its keys", "map_keys({0})")
-    add("map_values(map)", "its values", "map_values({0})")
-    has = "list_contains(map_keys({0}), {1})"
-    add("map_contains(map, key)", "whether it has the key", has, aliases="map_contains_key")
-    add("map_contains_value(map, value)", "whether it has the value", "list_contains(map_values({0}), {1})")
-    add("map_update(a, b)", "the first with the pairs of the second", "map_concat({0}, {1})")
-    add("map_concat(a, ..)", "the pairs of all of them", "map_concat({*})")
-    applied = "the pairs that the lambda gives"
-    add("map_apply((k, v) -> .., map)", applied, _map_apply, arity=(2, 2))
-    chosen = _of_entries("map_from_entries(list_filter({0}, {1}))")
-    add("map_filter((k, v) -> .., map)", "the pairs for which it holds", chosen, arity=(2, 2))
-    exists = _of_entries("coalesce(list_bool_or(list_transform({0}, {1})), false)")
-    add("map_exists((k, v) -> .., map)", "whether it holds for one pair", exists, pa.bool_(), arity=(2, 2))
-    every = _of_entries("coalesce(list_bool_and(list_transform({0}, {1})), true)")
-    add("map_all((k, v) -> .., map)", "whether it holds for all pairs", every, pa.bool_(), arity=(2, 2))
-    add("map_sort(map)", "in the order of its keys", "map_from_entries(list_sort(map_entries({0})))")
+FUNCTIONS: Table = (
+    Row("tuple(a, ..)", "a tuple of these: (a, ..)", _tuple),
+    Row("tuple_element(tuple, which)", "an element, by position or name: t.1", _tuple_element),
+    Row("tuple_plus(a, b)", "a + b, element by element", _by_element("plus")),
+    Row("tuple_minus(a, b)", "a - b, element by element", _by_element("minus")),
+    Row("tuple_multiply(a, b)", "a * b, element by element", _by_element("multiply")),
+    Row("tuple_concat(a, ..)", "the tuples one after another", _tuple_concat),
+    Row("map(key, value, ..)", "a map of these pairs", _map),
+    Row("map_from_arrays(keys, values)", "a map of the pairs side by side", "map({0}, {1})"),
+    Row("map_keys(map)", "its keys", "map_keys({0})"),
+    Row("map_values(map)", "its values", "map_values({0})"),
+    Row("map_contains(map, key)", "whether it has the key", "list_contains(map_keys({0}), {1})",
+        also="map_contains_key"),
+    Row("map_contains_value(map, value)", "whether it has the value", "list_contains(map_values({0}), {1})"),
+    Row("map_update(a, b)", "the first with the pairs of the second", "map_concat({0}, {1})"),
+    Row("map_concat(a, ..)", "the pairs of all of them", "map_concat({*})"),
+    Row("map_apply((k, v) -> .., map)", "the pairs that the lambda gives", _map_apply),
+    Row("map_filter((k, v) -> .., map)", "the pairs for which it holds",
+        _of_entries("map_from_entries(list_filter({0}, {1}))")),
+    Row("map_exists((k, v) -> .., map)", "whether it holds for one pair",
+        _of_entries("coalesce(list_bool_or(list_transform({0}, {1})), false)"), pa.bool_()),
+    Row("map_all((k, v) -> .., map)", "whether it holds for all pairs",
+        _of_entries("coalesce(list_bool_and(list_transform({0}, {1})), true)"), pa.bool_()),
+    Row("map_sort(map)", "in the order of its keys", "map_from_entries(list_sort(map_entries({0})))"),
+)  # fmt: skip
