@@ -33,6 +33,11 @@ def _list(value: Typed) -> Typed:
     return value
 
 
+def _inner(array: Typed) -> pa.DataType:
+    """The type of its elements; a NULL is an array of texts."""
+    return TEXT if _list(array).is_null else kind_of(array).value_type
+
+
 def _with_element(array: Typed, element: Typed) -> tuple[Typed, Typed]:
     """Both in the type that they have in common."""
     if is_unknown(array):
@@ -54,9 +59,7 @@ def _array(given: Sequence[Typed]) -> Typed | exp.Expr:
 
 def _element(given: Sequence[Typed]) -> Typed:
     array, at = _list(given[0]), argument(given[1], "int")
-    return typed(
-        array, "list_extract({0}, nullif(greatest({1}, 0), 0))", [array.tree, at.tree], kind_of(array).value_type
-    )
+    return typed(array, "list_extract({0}, nullif(greatest({1}, 0), 0))", [array.tree, at.tree], _inner(array))
 
 
 def _slice(given: Sequence[Typed]) -> Typed:
@@ -97,13 +100,13 @@ def _of_element(template: str, gives: pa.DataType | None = None) -> Build:
 
 
 def _extreme(name: str) -> Build:
-    return lambda given: typed(_list(given[0]), f"{name}({{0}})", [given[0].tree], kind_of(given[0]).value_type)
+    return lambda given: typed(_list(given[0]), f"{name}({{0}})", [given[0].tree], _inner(given[0]))
 
 
 def _sum(given: Sequence[Typed]) -> Typed:
     """As sum(): of integers a bigint, of bigints and numerics a numeric."""
     array = _list(given[0])
-    inner = kind_of(array).value_type
+    inner = _inner(array)
     if pa.types.is_floating(inner):
         kind = inner
     elif pa.types.is_decimal(inner) or inner == BIG:
@@ -123,7 +126,7 @@ def _replaced(given: Sequence[Typed]) -> Typed:
 def _to_text(given: Sequence[Typed]) -> Typed:
     """NULLs are left out, or stand as the third argument."""
     array, separator = _list(given[0]), argument(given[1], "text")
-    element = output_of(array.of(exp.column("e_"), kind_of(array).value_type)).tree
+    element = output_of(array.of(exp.column("e_"), _inner(array))).tree
     if len(given) > 2:
         element = filled("coalesce({0}, {1})", [element, argument(given[2], "text").tree])
     shown = filled("list_filter(list_transform({0}, lambda e_: {1}), lambda t_: t_ IS NOT NULL)", [array.tree, element])

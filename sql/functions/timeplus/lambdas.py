@@ -73,7 +73,7 @@ def flags(arguments: Sequence[Typed]) -> exp.Expr:
 def _values(arguments: Sequence[Typed]) -> Typed:
     """What the lambda gives for each element, or the elements themselves."""
     if is_lambda(arguments[0]):
-        return arguments[1].of(_each(arguments), pa.list_(arguments[0].type))
+        return arguments[0].of(_each(arguments), pa.list_(arguments[0].type))
     expect("array", *arguments)
     return arguments[0]
 
@@ -138,11 +138,11 @@ def _sorted(*, descending: bool) -> Build:
             expect("array", *arguments)
             value = arguments[0]
             return value.of(filled(f"list_sort({{0}}, '{order}', 'NULLS LAST')", [value.tree]), value.type)
-        value = arguments[1]
+        keys, value = _each(arguments), arguments[1]
         places = "range(1, len({1}) + 1)" if not descending else "range(-1, -len({1}) - 1, -1)"
         ordered = f"list_sort(list_zip({{0}}, {places}), '{order}', 'NULLS LAST')"
         tree = f"list_transform({ordered}, lambda each_: {{1}}[abs(struct_extract(each_, 2))])"
-        return value.of(filled(tree, [_each(arguments), value.tree]), value.type)
+        return value.of(filled(tree, [keys, value.tree]), value.type)
 
     return build
 

@@ -30,7 +30,8 @@ def integer_type(bits: int, signed: bool) -> pa.DataType:
 
 
 def bits_of(kind: pa.DataType) -> int:
-    return 8 if pa.types.is_boolean(kind) else int(kind.bit_width)
+    """The bits of an integer; a truth value and NULL are as the smallest."""
+    return int(kind.bit_width) if pa.types.is_integer(kind) else 8
 
 
 def signed(kind: pa.DataType) -> bool:

@@ -110,6 +110,7 @@ def test_what_does_not_fit_is_refused(text: str) -> None:
         ("-1", pa.int32()), ("'a'", pa.string()), ("i2 + 1", pa.int32()), ("i2 + i2", pa.int16()), ("r + r", pa.float32()), ("r + 1", pa.float64()),
         ("r * n", pa.float64()), ("n + 1", pa.decimal128(13, 2)), ("7 / 2", pa.int32()), ("dt - dt", pa.int32()), ("ts - ts", pa.month_day_nano_interval()),
         ("dt + interval '1 day'", pa.timestamp("us")), ("ts AT TIME ZONE 'UTC'", pa.timestamp("us", tz="UTC")), ("j -> 'a'", pa.string()), ("extract(year from dt)", pa.decimal128(19, 0)),
+        ("array_min(NULL)", pa.string()), ("array_sum(NULL)", pa.int64()), ("array_to_string(NULL, NULL)", pa.string()), ("array_element(NULL, 1)", pa.string()),
         ("ARRAY[1, 2.5]", pa.list_(pa.decimal128(11, 1))), ("NULL::bigint", pa.int64()), ("s::int8", pa.int64()), ("s::int2", pa.int16()), ("s::float", pa.float64()), ("s::real", pa.float32()),
     ],
 )  # fmt: skip

@@ -61,3 +61,9 @@ def test_arguments_that_do_not_fit_are_refused_with_the_usage(written: str) -> N
     with pytest.raises(SqlError) as refused:
         our_values(written)
     assert written.partition("(")[0] in f"{refused.value.what} {refused.value.fix}"
+
+
+@pytest.mark.parametrize("name", ["array_min", "array_sum", "array_sort", "array_exists"])
+def test_a_lambda_without_an_array_is_refused(name: str) -> None:
+    with pytest.raises(SqlError, match="takes a lambda of 0 arguments"):
+        our_values(f"{name}(x -> x)")
