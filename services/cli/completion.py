@@ -1,4 +1,4 @@
-"""Completion for the console: keywords, names of relations, and the columns of those that the statement names."""
+"""Completion for the console: keywords, functions, names of relations, and the columns of those that are named."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from prompt_toolkit.document import Document
 from dovetail.changelog.dead_letter import SUFFIX
 from dovetail.changelog.schema import TIME
 from dovetail.sql.catalog import Catalog, Relation
+from dovetail.sql.functions.dialects import function_names
 from dovetail.sql.query_settings import SETTINGS
 from dovetail.sql.syntax.statements import CreateDictionary, CreateStream
 from dovetail.sql.system_tables import DEAD_LETTERS
@@ -22,8 +23,7 @@ FULL FUNCTION FUNCTIONS GROUP IF IMMUTABLE IN INDEX INNER INSERT INTERSECT INTER
 LEFT LETTERS LIFETIME LIKE LIMIT MATERIALIZED MUTABLE NATURAL NOT NULL OF ON OR ORDER PAUSE PRIMARY PRINT PROCTIME()
 QUERIES RELOAD REPLACE REPLAY RESTORE RESUME RETURNS RIGHT RUN SELECT SET SETTINGS SHOW SOURCE STATE STREAM STREAMS
 SYSTEM SYSTEM_TIME TABLE TERMINATE THEN TO TOPIC TOPICS TRUE UNION UPDATE USING VALUES VIEW VIEWS WATERMARK WHEN WHERE
-WHY WITH changelog(
-dict_get( dict_has( table(
+WHY WITH changelog( table(
 """
 KEYWORDS = tuple(_KEYWORDS.split())
 _LETTERS = SUFFIX.removeprefix(".")
@@ -51,6 +51,7 @@ class NameCompleter(Completer):
         yield from _completions(word, columns_of(relations, document.text), "column")
         if word:
             yield from _completions(word, KEYWORDS, "")
+            yield from _completions(word, [f"{name}(" for name in function_names()], "function")
             yield from _completions(word, [setting.name for setting in SETTINGS], "setting")
 
 

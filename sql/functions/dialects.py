@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from dovetail.sql.expressions.dict_functions import USAGE
+from dovetail.sql.functions.aggregate_calls import aggregate_names
 from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
 from dovetail.sql.functions.timeplus.dialect import TimeplusDialect
 from dovetail.sql.functions.translate import Dialect
@@ -15,3 +17,11 @@ RISINGWAVE = RisingWaveDialect()
 """That of tables and sources."""
 
 DIALECTS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: TIMEPLUS, Rules.RISINGWAVE: RISINGWAVE}
+
+
+def function_names() -> Iterator[str]:
+    """Aggregates, functions of dictionaries, and those of both dialects."""
+    yield from aggregate_names()
+    yield from USAGE
+    for dialect in DIALECTS.values():
+        yield from dialect.registry.functions

@@ -56,6 +56,13 @@ def test_dead_letters_of_a_query_and_their_columns(completed: Complete) -> None:
     assert "source_topic" in completed("SELECT * FROM table(priced.dead_letter) WHERE sou")
 
 
+def test_functions_of_both_dialects(completed: Complete) -> None:
+    assert completed("SELECT to_start_of_ho") == ["to_start_of_hour("]
+    assert completed("SELECT jsonb_pre") == ["jsonb_pretty("]
+    assert "sum(" in completed("SELECT su")
+    assert "dict_get(" in completed("SELECT dict_g")
+
+
 def test_settings(completed: Complete) -> None:
     assert "join_max_buffered_bytes" in completed("SELECT 1 SETTINGS join_max")
 
