@@ -1,7 +1,7 @@
 """The registry of functions: an allow-list for each dialect.
 
 A function is known by its name; what is not registered is refused, with the nearest name that is. Each group of them is
-a table, from which docs/functions.md is made.
+a table, which docs/functions.md, the completion of the console and random calls in the tests are made from.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Row:
         return [self.usage.partition("(")[0], *self.also.split()]
 
     @property
-    def takes_so_many(self) -> Arity:
+    def argument_count(self) -> Arity:
         return self.arity or arity_of(self.usage)
 
     def place(self, index: int) -> str:
@@ -220,7 +220,7 @@ class Registry:
     def add(self, group: str, table: Table) -> None:
         """Register the functions of a group."""
         for row in table:
-            least, most = row.takes_so_many
+            least, most = row.argument_count
             build = partial(self.compiled, row)
             for name in row.names:
                 if name in self.functions:
