@@ -14,7 +14,7 @@ from dovetail.sql.expressions.python_functions import PythonFunction
 from dovetail.sql.expressions.times.digits import planned
 from dovetail.sql.functions.aggregate_calls import is_aggregate
 from dovetail.sql.functions.environment import Environment
-from dovetail.sql.functions.registry import Function, Registry, Unfit
+from dovetail.sql.functions.registry import Function, Registry, Row, Unfit
 from dovetail.sql.functions.translate import Dialect, OwnFunction, Visit
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.relations import Relations
@@ -73,7 +73,8 @@ def _callable(definition: CreateFunction, dialect: Dialect) -> Function:
         trees = [_taken(value, kind, dialect) for value, kind in zip(arguments, takes, strict=True)]
         return arguments[0].of(function.over(trees), returns)
 
-    return Function(definition.name, usage_of(definition, dialect.rules), "", build, len(takes), len(takes))
+    row = Row(usage_of(definition, dialect.rules), "", build, arity=(len(takes), len(takes)))
+    return Function(definition.name, row, build)
 
 
 def _taken(value: Typed, kind: pa.DataType, dialect: Dialect) -> exp.Expr:

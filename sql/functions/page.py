@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dovetail.sql.expressions.dict_functions import USAGE
 from dovetail.sql.functions.aggregate_calls import aggregate_names
-from dovetail.sql.functions.registry import Function, RefusedCall, Registry
+from dovetail.sql.functions.registry import RefusedCall, Registry, Row
 from dovetail.sql.functions.risingwave import functions as risingwave
 from dovetail.sql.functions.timeplus import functions as timeplus
 
@@ -50,18 +50,14 @@ def page() -> str:
 
 
 def _groups(registry: Registry, origin: str) -> Iterator[str]:
-    groups: dict[str, dict[str, list[Function]]] = {}
-    for function in registry.functions.values():
-        groups.setdefault(function.group, {}).setdefault(function.usage, []).append(function)
-    for group, usages in groups.items():
+    for group, table in registry.groups.items():
         head = f"| {group} | meaning | other than in {origin} |\n| --- | --- | --- |\n"
-        yield head + "".join(_row(functions) for functions in usages.values())
+        yield head + "".join(map(_line, table))
 
 
-def _row(functions: Sequence[Function]) -> str:
-    first, *others = functions
-    also = f"; also {_codes(other.name for other in others)}" if others else ""
-    return f"| `{_cell(first.usage)}` | {_cell(first.meaning)}{also} | {_cell(first.differs)} |\n"
+def _line(row: Row) -> str:
+    also = f"; also {_codes(row.also.split())}" if row.also else ""
+    return f"| `{_cell(row.usage)}` | {_cell(row.meaning)}{also} | {_cell(row.differs)} |\n"
 
 
 def _refusals(registry: Registry) -> str:

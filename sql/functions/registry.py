@@ -101,32 +101,22 @@ def _count(takes: str) -> int:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a dialect: its name, its arguments, and how the engine computes it.
+    """A function of a dialect by one of its names.
 
-    name      in the dialect, in snake_case
-    usage     how it is written, ``to_hour(time[, zone])``
-    meaning   one line, for docs/functions.md
-    build     the translation
-    least     the fewest arguments; ``most`` the most, None for any number
-    type      of the result; None: as the engine has it
-    group     the part of docs/functions.md in which it stands
-    differs   a wanted difference from the engine that the dialect comes from
+    name    in the dialect, in snake_case
+    row     what the table says of it
+    build   the row as the dialect reads it
     """
 
     name: str
-    usage: str
-    meaning: str
+    row: Row
     build: Build
-    least: int
-    most: int | None
-    type: pa.DataType | None = None
-    group: str = ""
-    differs: str = ""
 
     def __call__(self, arguments: Sequence[Typed], like: Typed) -> Typed:
         """The call over ``arguments``; ``like`` is over the same rows. Raises SqlError where they do not fit."""
-        if len(arguments) < self.least or (self.most is not None and len(arguments) > self.most):
-            raise SqlError(f"{self.name}() takes {self._arity}, not {len(arguments)}", fix=self.usage)
+        least, most = self.row.argument_count
+        if len(arguments) < least or (most is not None and len(arguments) > most):
+            raise SqlError(f"{self.name}() takes {_shown(least, most)}, not {len(arguments)}", fix=self.row.usage)
         if not self.name.endswith(_ASKS_FOR_NONE):
             return self._built(arguments, like)
         # What fails in the arguments is a failure as ever: this call asks for its own NULL only.
@@ -139,23 +129,24 @@ class Function:
         try:
             built = self.build(arguments)
         except Unfit as unfit:
-            raise SqlError(f"{self.name}() {unfit}", fix=self.usage) from None
+            raise SqlError(f"{self.name}() {unfit}", fix=self.row.usage) from None
         if isinstance(built, str):
             built = filled(built, [argument.tree for argument in arguments])
         if isinstance(built, Typed):
             return built
         result = like.of(built)
-        if self.type is not None and result.type != self.type:
-            return like.of(filled(f"CAST({{0}} AS {type_name(self.type)})", [built]), self.type)
+        kind = self.row.gives
+        if kind is not None and result.type != kind:
+            return like.of(filled(f"CAST({{0}} AS {type_name(kind)})", [built]), kind)
         return narrowed(result, arguments)
 
-    @property
-    def _arity(self) -> str:
-        if self.most is None:
-            return f"{self.least} arguments or more"
-        if self.least == self.most:
-            return f"{self.least} argument{'s' if self.least != 1 else ''}"
-        return f"{self.least} to {self.most} arguments"
+
+def _shown(least: int, most: int | None) -> str:
+    if most is None:
+        return f"{least} arguments or more"
+    if least == most:
+        return f"{least} argument{'s' if least != 1 else ''}"
+    return f"{least} to {most} arguments"
 
 
 _ASKS_FOR_NONE = ("_or_null", "_or_zero", "_or_default")
@@ -195,6 +186,7 @@ class Registry:
 
     dialect: str
     compiled: Callable[[Row, Sequence[Typed]], Typed | exp.Expr | str] = Row.built
+    groups: dict[str, Table] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     refused: dict[str, RefusedCall] = field(default_factory=dict)
 
@@ -210,7 +202,7 @@ class Registry:
         if function is not None:
             return function
         close = nearest(name, self.functions)
-        fix = f"did you mean {self.functions[close].usage}?" if close else "docs/functions.md lists the functions"
+        fix = f"did you mean {self.functions[close].row.usage}?" if close else "docs/functions.md lists the functions"
         raise UnknownName(f"there is no function {name}() in the dialect of {self.dialect}", where=place, fix=fix)
 
     def refuse(self, names: str, reason: str, fix: str) -> None:
@@ -219,12 +211,10 @@ class Registry:
 
     def add(self, group: str, table: Table) -> None:
         """Register the functions of a group."""
+        self.groups[group] = table
         for row in table:
-            least, most = row.argument_count
             build = partial(self.compiled, row)
             for name in row.names:
                 if name in self.functions:
                     raise ValueError(f"{name} is registered twice")
-                self.functions[name] = Function(
-                    name, row.usage, row.meaning, build, least, most, row.gives, group, row.differs
-                )
+                self.functions[name] = Function(name, row, build)

@@ -40,7 +40,7 @@ def test_values_are_those_of_clickhouse(expression: str) -> None:
 def test_every_function_has_an_example() -> None:
     shown = set().union(*map(names_of, [*EXAMPLES, *ANSWERS]))
     registered = TIMEPLUS.registry.functions
-    missing = {function.usage for function in registered.values()} - {registered[name].usage for name in shown}
+    missing = {function.row.usage for function in registered.values()} - {registered[name].row.usage for name in shown}
     assert missing == set()
 
 
