@@ -177,6 +177,10 @@ class RefusedCall:
     fix: str
 
 
+Refusals = Sequence[tuple[str, str, str]]
+"""Names, parted by blanks; why they are refused; what works in their place."""
+
+
 @dataclass
 class Registry:
     """The functions of a dialect, by name, and those that are known and refused.
@@ -205,9 +209,9 @@ class Registry:
         fix = f"did you mean {self.functions[close].row.usage}?" if close else "docs/functions.md lists the functions"
         raise UnknownName(f"there is no function {name}() in the dialect of {self.dialect}", where=place, fix=fix)
 
-    def refuse(self, names: str, reason: str, fix: str) -> None:
-        """``names`` are parted by blanks."""
-        self.refused.update(dict.fromkeys(names.split(), RefusedCall(reason, fix)))
+    def refuse(self, table: Refusals) -> None:
+        for names, reason, fix in table:
+            self.refused.update(dict.fromkeys(names.split(), RefusedCall(reason, fix)))
 
     def add(self, group: str, table: Table) -> None:
         """Register the functions of a group."""

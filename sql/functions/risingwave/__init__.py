@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from dovetail.sql.functions.registry import RefusedCall, Registry, Table
+from dovetail.sql.functions.registry import Registry, Table
 from dovetail.sql.functions.risingwave import arrays, conditions, json, numbers, text, times
 from dovetail.sql.functions.risingwave.refusals import REFUSED
 from dovetail.sql.functions.risingwave.signatures import compiled
@@ -23,7 +23,8 @@ GROUPS: Mapping[str, Table] = {
 @cache
 def functions() -> Registry:
     """All of them; made once."""
-    registry = Registry("RisingWave", compiled, refused={name: RefusedCall(*why) for name, why in REFUSED.items()})
+    registry = Registry("RisingWave", compiled)
     for group, table in GROUPS.items():
         registry.add(group, table)
+    registry.refuse(REFUSED)
     return registry

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dovetail.sql.functions.registry import Refusals
 
-_CLOCK = (
-    "has no fixed value in a streaming query",
-    "compare with a literal time, use an event time column, or set seek_to = '-1h' for where to start",
-)
-_CHANCE = ("is random, so a retraction could not equal its insertion", "compute it in the producer")
-_ROWS = ("gives several rows for one", "join with a table of the elements, or use array functions")
-_SESSION = ("depends on the session", "write the value itself")
-_WINDOW = ("makes windows of rows in FROM", "FROM TUMBLE(t, at, INTERVAL '1 minute') GROUP BY window_start, ..")
-
-REFUSED: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(
-        ("tumble", "hop", "session", "cumulate", "tumble_start", "tumble_end", "hop_start", "hop_end", "session_start",
-         "session_end"), _WINDOW),
-    **dict.fromkeys(
-        ("now", "proctime", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday",
-        "current_timestamp",
-         "current_date", "current_time", "localtimestamp", "localtime", "pg_sleep"), _CLOCK),
-    **dict.fromkeys(("random", "gen_random_uuid", "uuid_generate_v4", "setseed"), _CHANCE),
-    **dict.fromkeys(
-        ("unnest", "generate_series", "range", "regexp_matches", "regexp_split_to_table", "string_to_table",
-        "jsonb_array_elements",
-         "jsonb_array_elements_text", "jsonb_each", "jsonb_each_text", "jsonb_object_keys", "json_object_keys",
-         "json_array_elements",
-         "generate_subscripts"), _ROWS),
-    **dict.fromkeys(
-        ("current_user", "session_user", "current_database", "current_schema", "version", "pg_typeof",
-        "current_setting", "nextval",
-         "lastval", "currval", "txid_current", "pg_backend_pid", "inet_client_addr"), _SESSION),
-}  # fmt: skip
-"""Name -> what is wrong with it, and what works."""
+REFUSED: Refusals = (
+    ("tumble hop session cumulate tumble_start tumble_end hop_start hop_end session_start session_end",
+     "makes windows of rows in FROM", "FROM TUMBLE(t, at, INTERVAL '1 minute') GROUP BY window_start, .."),
+    ("""now proctime clock_timestamp statement_timestamp transaction_timestamp timeofday current_timestamp current_date
+        current_time localtimestamp localtime pg_sleep""",
+     "has no fixed value in a streaming query",
+     "compare with a literal time, use an event time column, or set seek_to = '-1h' for where to start"),
+    ("random gen_random_uuid uuid_generate_v4 setseed",
+     "is random, so a retraction could not equal its insertion", "compute it in the producer"),
+    ("""unnest generate_series range regexp_matches regexp_split_to_table string_to_table jsonb_array_elements
+        jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_keys json_object_keys json_array_elements
+        generate_subscripts""",
+     "gives several rows for one", "join with a table of the elements, or use array functions"),
+    ("""current_user session_user current_database current_schema version pg_typeof current_setting nextval lastval
+        currval txid_current pg_backend_pid inet_client_addr""",
+     "depends on the session", "write the value itself"),
+)  # fmt: skip

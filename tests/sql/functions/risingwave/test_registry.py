@@ -15,7 +15,6 @@ from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.registry import Function, Registry
 from dovetail.sql.functions.risingwave import functions
 from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
-from dovetail.sql.functions.risingwave.refusals import REFUSED
 from dovetail.sql.functions.translate import Translator
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
@@ -56,7 +55,7 @@ def test_every_function_is_held_against_postgresql() -> None:
     assert set(functions().functions) - dialect.watched.found == set()
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
+@pytest.mark.parametrize("name", sorted(functions().refused))
 def test_what_is_refused_says_why(name: str) -> None:
     assert name not in functions().functions
     with pytest.raises(Unsupported, match=name) as fault:
