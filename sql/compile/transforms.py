@@ -33,7 +33,8 @@ def windows_step(node: Window) -> WindowStep:
 @transform_of.register
 def array_join_step(node: ArrayJoin) -> ArrayJoinStep:
     arrays = tuple((name, array.text) for name, array in node.arrays)
-    return ArrayJoinStep(arrays, tuple(array.type.value_type for _, array in node.arrays), node.left, node.kept)
+    kinds = tuple(array.type.value_type for _, array in node.arrays)
+    return ArrayJoinStep(arrays, kinds, node.left, node.kept, node.pad)
 
 
 @transform_of.register

@@ -204,7 +204,10 @@ class QueryParser(Parser):
         return self._parse_array_join(words) if ARRAY in words else super()._parse_join(*args, **kwargs)
 
     def _parse_array_join(self, words: list[str]) -> exp.Join:
-        self.raise_error("ARRAY JOIN is for streams and dictionaries: tables and sources have no such join", self._curr)
+        self.raise_error(
+            "ARRAY JOIN is for streams and dictionaries; tables and sources have CROSS JOIN UNNEST(a) AS u(x)",
+            self._curr,
+        )
 
     def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
         if not self._at_join_words():

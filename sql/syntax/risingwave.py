@@ -16,6 +16,7 @@ from sqlglot.parsers.risingwave import RisingWaveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.sql.syntax.dialect import PARAMETERS, QueryParser
+from dovetail.sql.syntax.unnest_joins import array_join, unnest_of
 
 _AGGREGATES = (
     "COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "EVERY", "BIT_AND", "BIT_OR", "BIT_XOR", "ANY_VALUE",
@@ -97,6 +98,11 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
             return None
         written = exp.Literal.string(self._prev.text)
         return exp.Interval(this=written, unit=self._unit())
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        join = super()._parse_join(*args, **kwargs)
+        unnest = None if join is None else unnest_of(join)
+        return join if join is None or unnest is None else array_join(join, unnest)
 
     def _unit(self) -> exp.Var | None:
         """SECONDS is SECOND, as in Flink. PostgreSQL takes ``'10' MINUTES`` for ten seconds, in a column called so."""

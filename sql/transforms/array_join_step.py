@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.changelog.formats import decimal_text
-from dovetail.joins.dataflow.ports import Transform
+from dovetail.joins.dataflow.ports import Pad, Transform
 from dovetail.sql.expressions.evaluate import evaluate, plain_column
 from dovetail.sql.expressions.trailing_columns import trailing, with_columns
 from dovetail.sql.transforms.static_join_step import default_of
@@ -22,7 +22,7 @@ class ArrayJoinStep:
     """Each row once for every place in the longest of its ``arrays``, with the elements at this place.
 
     An array that has ended is padded with NULL. A row without elements (its arrays are empty, or NULL) is left out,
-    unless ``left``: then it leaves once, each element the default of its type.
+    unless ``left``: then it leaves once, each element the default of its type, or NULL, as ``pad`` says.
 
         id  a        b                    id  x     y
         1   [5, 6]   ['p']                1   5     'p'
@@ -41,6 +41,7 @@ class ArrayJoinStep:
     types: tuple[pa.DataType, ...]
     left: bool
     kept: tuple[str, ...]
+    pad: Pad = Pad.DEFAULT
 
     def bound(self, snapshots: Mapping[str, pa.Table]) -> Transform:
         return self
@@ -56,7 +57,7 @@ class ArrayJoinStep:
         columns = []
         for (name, _), kind, array, length in zip(self.arrays, self.types, arrays, lengths, strict=True):
             elements = pc.list_flatten(array).take(_positions(length, parents, places))
-            if without.any():
+            if without.any() and self.pad is Pad.DEFAULT:
                 elements = pc.if_else(pa.array(without), default_of(kind), elements)
             columns.append((pa.field(name, kind), elements))
         repeated = rows.select([*self.kept, *trailing(rows)]).take(pa.array(parents))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
+from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.bind.scope import Scope
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.functions.timeplus.arrays import default_of
@@ -28,16 +29,19 @@ def column_names(scope: Scope) -> Mapping[str, str]:
     }
 
 
-def unnested(arrays: Sequence[Array], *, left: bool) -> list[exp.Expr]:
+def unnested(arrays: Sequence[Array], *, left: bool, pad: Pad) -> list[exp.Expr]:
     """What gives the elements of ``arrays`` side by side: DuckDB pads the shorter ones with NULL.
 
-    ``left``: where none has an element, one row with the default of each type.
+    ``left``: where none has an element, one row with the default of each type, or NULL, as ``pad`` says.
     """
     if not left:
         return [filled("unnest({0})", [tree]) for tree, _ in arrays]
     empty = exp.and_(*(exp.Paren(this=filled("coalesce(len({0}), 0) = 0", [tree])) for tree, _ in arrays))
     return [
-        filled("unnest(CASE WHEN {0} THEN {1} ELSE {2} END)", [empty, _one_default(kind), tree])
+        filled(
+            "unnest(CASE WHEN {0} THEN {1} ELSE {2} END)",
+            [empty, filled("[NULL]", []) if pad is Pad.NULL else _one_default(kind), tree],
+        )
         for tree, kind in arrays
     ]
 

@@ -12,7 +12,13 @@ from dovetail.sql.bind.bounded.snapshot_asof import Right, as_duckdb
 from dovetail.sql.bind.bounded.snapshot_expressions import SnapshotExpressions
 from dovetail.sql.bind.bounded.snapshot_items import SnapshotItem, column_of, refuse_join
 from dovetail.sql.bind.bounded.snapshot_names import SnapshotNames
-from dovetail.sql.bind.from_clause.array_join import CLAUSE, PREFIX, is_array_join, joined_arrays, with_elements
+from dovetail.sql.bind.from_clause.array_join import (
+    PREFIX,
+    is_array_join,
+    joined_arrays,
+    padding,
+    with_elements,
+)
 from dovetail.sql.bind.from_clause.brackets import join_in_brackets
 from dovetail.sql.bind.from_clause.join_method import using_names
 from dovetail.sql.bind.from_clause.laterals import is_lateral
@@ -73,9 +79,13 @@ class SnapshotFrom:
     def _array_joined(self, join: exp.Join, scope: Scope, items: list[SnapshotItem]) -> Scope:
         """As ``sql.transforms.array_join_step`` has it. What stands before it is one item from here on."""
         found, prefix = joined_arrays(join, scope), self.names.alias(PREFIX)
-        values = [self.expressions.typed(one.expression, scope, CLAUSE) for one in found]
+        values = [self.expressions.typed(one.expression, scope, one.clause) for one in found]
         elements = [one.element(prefix, value.type) for one, value in zip(found, values, strict=True)]
-        trees = unnested([(self.names.written(value.tree), value.type) for value in values], left=join.side == "LEFT")
+        trees = unnested(
+            [(self.names.written(value.tree), value.type) for value in values],
+            left=join.side == "LEFT",
+            pad=padding(join),
+        )
         names, alias = column_names(scope), f"#{prefix}"
         columns = [exp.alias_(self.names.shown[one].copy(), name, quoted=True) for one, name in names.items()]
         named = [(element.internal, tree) for element, tree in zip(elements, trees, strict=True)]

@@ -1,7 +1,8 @@
-"""ARRAY JOIN in FROM: its arrays, and the names of their elements.
+"""ARRAY JOIN and UNNEST in FROM: their arrays, and the names of their elements.
 
 FROM s ARRAY JOIN tags                                  ``tags`` is an element from here on
 FROM s LEFT ARRAY JOIN a AS x, array_map(y -> y, b) AS z    ``a`` stays the array; ``*`` has no x and no z
+FROM t CROSS JOIN UNNEST(t.tags) AS u(tag)              ``tag`` is a column of a table ``u``; ``*`` has it
 """
 
 from __future__ import annotations
@@ -13,36 +14,58 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.resolve import resolved
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.nodes import ArrayJoin, Static
 from dovetail.sql.syntax.dialect import ARRAY
+from dovetail.sql.syntax.unnest_joins import REFUSED, TABLE
 
 CLAUSE = "ARRAY JOIN"
+UNNEST = "UNNEST"
 PREFIX = "array"
 """What the internal names of elements begin with."""
 
 
 @dataclass(frozen=True)
 class JoinedArray:
-    """``expression`` of an ARRAY JOIN. ``replaces``: the column in whose place its elements stand, without an alias."""
+    """``expression`` of a ``clause``, ARRAY JOIN or UNNEST.
+
+    replaces  the column in whose place its elements stand, without an alias
+    table     the alias of UNNEST, whose column they are; '' of ARRAY JOIN
+    """
 
     expression: exp.Expr
     name: str
     place: str
     replaces: Visible | None = None
+    table: str = ""
+
+    @property
+    def clause(self) -> str:
+        return UNNEST if self.table else CLAUSE
 
     def element(self, prefix: str, kind: pa.DataType) -> Visible:
         """The column of the elements, of which ``kind`` is the type of the array. Raises SqlError if it is none."""
         if not pa.types.is_list(kind):
             raise SqlError(
-                f'{CLAUSE} takes arrays, and "{self.name}" is {kind}',
+                f'{self.clause} takes arrays, and "{self.name}" is {kind}',
                 where=self.place,
-                fix="name a column of type array(..), or compute one: split_by_char(',', text) AS part",
+                fix="name a column of type array(..), or compute one: split_by_char(',', text) AS part"
+                if not self.table
+                else "name a column of an array type, or compute one: UNNEST(string_to_array(text, ',')) AS u(part)",
+            )
+        if self.table and pa.types.is_list(kind.value_type):
+            raise Unsupported(
+                f'UNNEST of arrays of arrays gives the elements of the inner ones, and "{self.name}" is {kind}',
+                where=self.place,
+                fix="UNNEST(array_flatten(x)) AS u(element)",
             )
         internal = f"{prefix}.{self.name}"
+        if self.table:
+            return Visible(self.table, self.name, internal, kind.value_type)
         if self.replaces is None:
             return Visible("", self.name, internal, kind.value_type, starred=False)
         return replace(self.replaces, internal=internal, type=kind.value_type)
@@ -52,14 +75,31 @@ def is_array_join(join: exp.Join) -> bool:
     return bool(join.kind == ARRAY)
 
 
+def padding(join: exp.Join) -> Pad:
+    """What the elements are of a row that has none, on the left: NULL for UNNEST, their defaults for ARRAY JOIN."""
+    return Pad.NULL if join.meta.get(TABLE) else Pad.DEFAULT
+
+
 def joined_arrays(join: exp.Join, scope: Scope) -> list[JoinedArray]:
     """The arrays of ``join`` over what stands before it."""
-    found = [_array(written, scope) for written in (join.this, *join.expressions)]
+    written = (join.this, *join.expressions)
+    table, (reason, fix) = join.meta.get(TABLE, ""), join.meta.get(REFUSED, ("", ""))
+    if reason:
+        raise Unsupported(reason, where=place_of(join.this, UNNEST), fix=fix)
+    found = [_element(one, table) for one in written] if table else [_array(one, scope) for one in written]
     names = [array.name.casefold() for array in found]
     for array, name in zip(found, names, strict=True):
         if names.count(name) > 1:
-            raise SqlError(f'"{array.name}" stands twice in {CLAUSE}', where=array.place, fix="give each its own alias")
+            raise SqlError(
+                f'"{array.name}" stands twice in {array.clause}', where=array.place, fix="give each its own alias"
+            )
+    if table:
+        scope.refuse_aliases_of(Scope((Visible(table, "", "", pa.null()),)), place_of(join.this, UNNEST))
     return found
+
+
+def _element(written: exp.Expr, table: str) -> JoinedArray:
+    return JoinedArray(written.unalias(), written.alias, place_of(written, UNNEST), table=table)
 
 
 def _array(written: exp.Expr, scope: Scope) -> JoinedArray:
@@ -85,7 +125,7 @@ def with_elements(scope: Scope, arrays: Sequence[JoinedArray], elements: Sequenc
         array.replaces.internal: element for array, element in zip(arrays, elements, strict=True) if array.replaces
     }
     added = tuple(element for array, element in zip(arrays, elements, strict=True) if not array.replaces)
-    names = {element.name.casefold() for element in added}
+    names = {element.name.casefold() for element in added if not element.table}
     kept = (replaced.get(column.internal, column) for column in scope.columns)
     hidden = (replace(column, bare=column.bare and column.name.casefold() not in names) for column in kept)
     return replace(scope, columns=(*hidden, *added))
@@ -101,8 +141,8 @@ def array_joined(join: exp.Join, from_item: FromItem, prefix: str) -> FromItem:
             fix=f"write the stream first: FROM stream JOIN (SELECT .. FROM table(x) {CLAUSE} ..) AS a ON ..",
         )
     found = joined_arrays(join, scope)
-    arrays = [Expr.over(resolved(one.expression, scope, CLAUSE), schema, one.place) for one in found]
+    arrays = [Expr.over(resolved(one.expression, scope, one.clause), schema, one.place) for one in found]
     elements = [one.element(prefix, array.type) for one, array in zip(found, arrays, strict=True)]
     columns = tuple((element.internal, array) for element, array in zip(elements, arrays, strict=True))
-    node = ArrayJoin(from_item.node, columns, left=join.side == "LEFT")
+    node = ArrayJoin(from_item.node, columns, left=join.side == "LEFT", pad=padding(join))
     return replace(from_item, node=node, scope=with_elements(scope, found, elements))

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.canonical_values import Form, computed, members
 from dovetail.sql.plan.joins.method import Key
@@ -18,7 +19,7 @@ from dovetail.sql.plan.nodes.node import Chained, Node, names_read, over
 class ArrayJoin(Chained):
     """Each row of ``input`` once for every place in the longest of its ``arrays``, with the elements at this place; an
     array that has ended gives NULL. A row without elements is left out, unless ``left``: it then has the default of
-    each type. NULL is an array without elements.
+    each type, or NULL, as ``pad`` says. NULL is an array without elements.
 
     arrays   the column of the elements and the array that they are of, side by side
     dropped  columns that the arrays are made of and nothing above reads: they are not repeated for each element
@@ -27,6 +28,7 @@ class ArrayJoin(Chained):
     arrays: tuple[tuple[str, Expr], ...]
     left: bool = False
     dropped: tuple[str, ...] = ()
+    pad: Pad = Pad.DEFAULT
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -70,7 +72,12 @@ class ArrayJoin(Chained):
     @property
     def line(self) -> str:
         arrays = [f"{name} = {array.readable}" for name, array in self.arrays]
-        return "  ".join([f"ArrayJoin{' left' if self.left else ''}", ", ".join(arrays), "state: none"])
+        pad = ["unmatched=NULL"] if self._pads_null else []
+        return "  ".join([f"ArrayJoin{' left' if self.left else ''}", ", ".join(arrays), *pad, "state: none"])
+
+    @property
+    def _pads_null(self) -> bool:
+        return self.left and self.pad is Pad.NULL
 
     @property
     def canonical(self) -> Form:
@@ -79,5 +86,6 @@ class ArrayJoin(Chained):
             arrays=computed(self.arrays),
             left=self.left,
             dropped=list(self.dropped),
+            pads_null=self._pads_null,
             input=self.input.canonical,
         )

@@ -1,0 +1,57 @@
+"""UNNEST in FROM, as RisingWave and PostgreSQL have it: an ARRAY JOIN whose elements are columns of a table.
+
+FROM t, UNNEST(t.tags) AS u(tag)                    t ARRAY JOIN t.tags AS tag, called u.tag too
+FROM t LEFT JOIN UNNEST(t.a, t.b) AS u(x, y) ON true
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dovetail.sql.syntax.dialect import ARRAY
+
+TABLE = "unnest_alias"
+"""In ``meta`` of such a join: the alias of the table that its elements are columns of."""
+REFUSED = "unnest_refused"
+"""In ``meta``: why it is none that can be made, and what to write instead."""
+
+_COLUMN = "unnest"
+"""What PostgreSQL calls the elements without an alias."""
+
+
+def unnest_of(join: exp.Join) -> exp.Unnest | None:
+    """The UNNEST that is joined, LATERAL or not; None if something else is."""
+    item = join.this.this if isinstance(join.this, exp.Lateral) else join.this
+    return item if isinstance(item, exp.Unnest) else None
+
+
+def array_join(join: exp.Join, unnest: exp.Unnest) -> exp.Join:
+    """The join as an ARRAY JOIN; one that cannot be made says why in ``meta``, for who binds it."""
+    names = _names(join)
+    named = [exp.alias_(array, name, copy=False) for array, name in zip(unnest.expressions, names, strict=False)]
+    made = exp.Join(this=named[0], expressions=named[1:], kind=ARRAY, side=join.side or None)
+    made.meta[TABLE] = join.this.alias or _COLUMN
+    made.meta[REFUSED] = _why_refused(join, unnest, len(names))
+    return made
+
+
+def _why_refused(join: exp.Join, unnest: exp.Unnest, names: int) -> tuple[str, str]:
+    """What is not supported, and what is; empty where the join can be made."""
+    if unnest.args.get("offset"):
+        return "WITH ORDINALITY is not supported", "leave it out: FROM t CROSS JOIN UNNEST(t.a) AS u(x)"
+    if join.method or join.args.get("using") or join.side not in ("", "LEFT"):
+        return "UNNEST is of each row before it, so it has none alone", "CROSS JOIN, or LEFT JOIN .. ON true"
+    condition = join.args.get("on")
+    if condition is not None and not (isinstance(condition, exp.Boolean) and condition.this):
+        return "UNNEST with a condition is not supported", "ON true, and the condition in WHERE"
+    if names != len(unnest.expressions):
+        return "UNNEST names the elements of all its arrays, or of none", "UNNEST(t.a, t.b) AS u(x, y)"
+    return "", ""
+
+
+def _names(join: exp.Join) -> list[exp.Identifier]:
+    """``AS u(x)`` names the column x, ``AS u`` names it u as well."""
+    alias = join.this.args.get("alias")
+    if alias is None:
+        return [exp.to_identifier(_COLUMN)]
+    return list(alias.args.get("columns") or [alias.this.copy()])

@@ -1,0 +1,124 @@
+"""UNNEST in FROM: the names of its elements, what it refuses, and the same rows as in a batch."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from dovetail.changelog.errors import SqlError
+from tests.sql.world import Row, World
+
+DDL = (
+    "CREATE TABLE t (id INT, a INT[], b VARCHAR[], aa INT[][], c VARCHAR, PRIMARY KEY (id))",
+    "CREATE SOURCE s (id INT, a INT[], b VARCHAR[], c VARCHAR)",
+    "CREATE TABLE g (k INT, v VARCHAR, PRIMARY KEY (k))",
+    "CREATE VIEW elements AS SELECT t.id, u.x FROM t, UNNEST(t.a) AS u(x)",
+)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World.of(*DDL)
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT * FROM s CROSS JOIN UNNEST(s.a) AS u(x)", "id a b c x"),
+        ("SELECT u.* FROM s, UNNEST(s.a, s.b) AS u(x, y)", "x y"),
+        ("SELECT x, u.x AS again FROM s, UNNEST(a) u(x)", "x again"),
+        ("SELECT x, x.x AS again FROM s JOIN UNNEST(a) AS x ON true", "x again"),
+        ("SELECT unnest FROM s, UNNEST(s.a)", "unnest"),
+        ("SELECT s.id, u.a FROM s LEFT JOIN LATERAL UNNEST(s.a) AS u(a) ON true", "id a"),
+        ("SELECT p FROM s, UNNEST(string_to_array(s.c, ',')) AS u(p)", "p"),
+        ("SELECT x, y FROM s, UNNEST(s.a) AS u(x), UNNEST(s.b) AS w(y) WHERE u.x > 1", "x y"),
+    ],
+)
+def test_the_columns(world: World, query: str, columns: str) -> None:
+    assert world.plan(query).schema.names == columns.split()
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT a FROM s, UNNEST(s.a) AS u(a)", '"a"'),
+        ("SELECT x FROM s, UNNEST(s.a) AS s(x)", '"s" stands twice in FROM'),
+        ("SELECT x FROM s, UNNEST(s.a, s.b) AS u(x, x)", '"x" stands twice in UNNEST'),
+        ("SELECT x FROM s, UNNEST(s.a, s.b) AS u(x)", "names the elements of all its arrays"),
+        ("SELECT x FROM s, UNNEST(s.a) AS u(x, y)", "names the elements of all its arrays"),
+        ("SELECT x FROM s, UNNEST(s.a) WITH ORDINALITY AS u(x, n)", "WITH ORDINALITY"),
+        ("SELECT x FROM s RIGHT JOIN UNNEST(s.a) AS u(x) ON true", "it has none alone"),
+        ("SELECT x FROM s FULL JOIN UNNEST(s.a) AS u(x) ON true", "it has none alone"),
+        ("SELECT x FROM s JOIN UNNEST(s.a) AS u(x) ON u.x > 1", "UNNEST with a condition"),
+        ("SELECT x FROM s JOIN UNNEST(s.a) AS u(x) USING (x)", "it has none alone"),
+        ("SELECT x FROM s, UNNEST(s.c) AS u(x)", 'UNNEST takes arrays, and "x" is string'),
+        ("SELECT x FROM t, UNNEST(t.aa) AS u(x)", "UNNEST of arrays of arrays"),
+        ("SELECT x FROM s, UNNEST(s.nope) AS u(x)", 'no column "nope"'),
+        ("SELECT x FROM s, UNNEST(array_agg(s.a)) AS u(x)", "does not stand in UNNEST"),
+        ("SELECT unnest(a) FROM s", "unnest() gives several rows for one"),
+    ],
+)
+def test_what_is_refused(world: World, query: str, message: str) -> None:
+    with pytest.raises(SqlError) as fault:
+        world.plan(query)
+    assert message in fault.value.what
+    assert fault.value.fix
+
+
+def test_rows_without_elements_and_arrays_that_have_ended() -> None:
+    world = World.of(*DDL)
+    world.start("SELECT id, x, y FROM t LEFT JOIN UNNEST(t.a, t.b) AS u(x, y) ON true")
+    world.insert("t", {"id": 1, "a": [5, None], "b": ["p"]})
+    world.insert("t", {"id": 2, "a": [], "b": None})
+    world.drain()
+    assert +world.net == {(1, 5, "p"): 1, (1, None, None): 1, (2, None, None): 1}
+    world.insert("t", {"id": 2, "a": [7], "b": None})
+    world.delete("t", {"id": 1})
+    world.drain()
+    assert +world.net == {(2, 7, None): 1}
+
+
+QUERIES = (
+    "SELECT id, x FROM t CROSS JOIN UNNEST(t.a) AS u(x)",
+    "SELECT id, u.x FROM t LEFT JOIN UNNEST(t.a) AS u(x) ON true WHERE id > 1",
+    "SELECT id, x, y FROM t, UNNEST(t.a, t.b) AS u(x, y)",
+    "SELECT id, x, y FROM t LEFT JOIN UNNEST(t.a, t.b) AS u(x, y) ON true",
+    "SELECT id, x, y FROM t, UNNEST(t.a) AS u(x), UNNEST(t.b) AS w(y) WHERE x = 1",
+    "SELECT id, p FROM t, UNNEST(string_to_array(t.c, ',')) AS u(p)",
+    "SELECT u.x, count(*) AS n, sum(id) AS ids FROM t, UNNEST(t.a) AS u(x) GROUP BY u.x",
+    "SELECT id, x, v FROM t CROSS JOIN UNNEST(t.a) AS u(x) JOIN g ON g.k = u.x",
+    "SELECT id, x, v FROM t JOIN g ON g.k = t.id LEFT JOIN UNNEST(t.a) AS u(x) ON true",
+    "SELECT e.id, e.x, f.x AS other FROM elements AS e JOIN elements AS f ON e.id = f.id",
+    "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM elements AS e WHERE e.x = t.id)",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_changes_add_up_to_the_batch_result(query: str) -> None:
+    """Elements that repeat, arrays without any, rows that are replaced and deleted."""
+    world, chance = World.of(*DDL), random.Random(query)
+    world.start(query)
+    changes = 0
+    for _ in range(6):
+        for _ in range(6):
+            change(world, chance)
+        changes += len(world.drain())
+        assert min(world.net.values(), default=0) >= 0
+        assert world.table() == world.recomputed(query)
+    assert changes
+
+
+def change(world: World, chance: random.Random) -> None:
+    world.insert("g", {"k": chance.randrange(4), "v": chance.choice("pq")})
+    key: Row = {"id": chance.randrange(4)}
+    if chance.random() < 0.2:
+        world.delete("t", key)
+        return
+    elements = [chance.choice([0, 1, 1, 2, None]) for _ in range(chance.randrange(1, 4))]
+    row: Row = {
+        "a": chance.choice([None, [], elements]),
+        "b": chance.choice([None, [], ["p"], ["p", "q", "p"]]),
+        "c": chance.choice([None, "", "1", "1,2"]),
+    }
+    world.insert("t", key | row)
