@@ -16,7 +16,7 @@ from sqlglot.parsers.risingwave import RisingWaveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.sql.syntax.dialect import PARAMETERS, QueryParser
-from dovetail.sql.syntax.unnest_joins import array_join, unnest_of
+from dovetail.sql.syntax.unnest_joins import array_join, unnest_of, unnested_items
 
 _AGGREGATES = (
     "COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "EVERY", "BIT_AND", "BIT_OR", "BIT_XOR", "ANY_VALUE",
@@ -103,6 +103,10 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
         join = super()._parse_join(*args, **kwargs)
         unnest = None if join is None else unnest_of(join)
         return join if join is None or unnest is None else array_join(join, unnest)
+
+    def _parse_query_modifiers(self, this: Any) -> Any:
+        made = super()._parse_query_modifiers(this)
+        return unnested_items(made) if isinstance(made, exp.Select) else made
 
     def _unit(self) -> exp.Var | None:
         """SECONDS is SECOND, as in Flink. PostgreSQL takes ``'10' MINUTES`` for ten seconds, in a column called so."""

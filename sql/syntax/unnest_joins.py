@@ -1,10 +1,13 @@
-"""UNNEST in FROM, as RisingWave and PostgreSQL have it: an ARRAY JOIN whose elements are columns of a table.
+"""UNNEST, as RisingWave and PostgreSQL have it: an ARRAY JOIN whose elements are columns of a table.
 
 FROM t, UNNEST(t.tags) AS u(tag)                    t ARRAY JOIN t.tags AS tag, called u.tag too
 FROM t LEFT JOIN UNNEST(t.a, t.b) AS u(x, y) ON true
+SELECT id, unnest(tags) FROM t                      the same, of a table that has no name
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from sqlglot import exp
 
@@ -14,6 +17,9 @@ TABLE = "unnest_alias"
 """In ``meta`` of such a join: the alias of the table that its elements are columns of."""
 REFUSED = "unnest_refused"
 """In ``meta``: why it is none that can be made, and what to write instead."""
+
+UNNAMED = "#unnest"
+"""The alias of the elements that items of a select list unnest."""
 
 _COLUMN = "unnest"
 """What PostgreSQL calls the elements without an alias."""
@@ -55,3 +61,35 @@ def _names(join: exp.Join) -> list[exp.Identifier]:
     if alias is None:
         return [exp.to_identifier(_COLUMN)]
     return list(alias.args.get("columns") or [alias.this.copy()])
+
+
+def unnested_items(select: exp.Select) -> exp.Select:
+    """``select`` with the arrays that its items unnest as joins; as it is where rows are grouped, or numbered: of these
+    it would be others.
+    """
+    parts = [part for item in select.expressions for part in _own_parts(item)]
+    calls = [part for part in parts if _is_call(part)]
+    others = any(isinstance(part, exp.AggFunc | exp.Window) for part in parts)
+    if not calls or others or select.args.get("group") or not select.args.get("from_"):
+        return select
+    names = [f"{_COLUMN}{number}" for number in range(len(calls))]
+    arrays = [exp.alias_(call.expressions[0].copy(), name) for call, name in zip(calls, names, strict=True)]
+    made = exp.Join(this=arrays[0], expressions=arrays[1:], kind=ARRAY)
+    made.meta[TABLE], made.meta[REFUSED] = UNNAMED, ("", "")
+    select.append("joins", made)
+    for call, name in zip(calls, names, strict=True):
+        element: exp.Expr = exp.column(name, table=UNNAMED, quoted=True)
+        element = exp.alias_(element, _COLUMN) if call.parent is select else element
+        element.meta.update(call.meta)
+        call.replace(element)
+    return select
+
+
+def _own_parts(item: exp.Expr) -> Iterator[exp.Expr]:
+    """The parts of an item outside of subqueries, and outside of what it unnests."""
+    return item.walk(prune=lambda part: isinstance(part, exp.Query) or _is_call(part))
+
+
+def _is_call(part: exp.Expr) -> bool:
+    named = isinstance(part, exp.Anonymous) and str(part.this).lower() == _COLUMN
+    return named and len(part.expressions) == 1

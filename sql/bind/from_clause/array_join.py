@@ -17,11 +17,12 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.resolve import resolved
-from dovetail.sql.bind.scope import Scope, Visible, place_of
+from dovetail.sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
 from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.functions.aggregate_calls import aggregates_in
 from dovetail.sql.plan.nodes import ArrayJoin, Static
 from dovetail.sql.syntax.dialect import ARRAY
-from dovetail.sql.syntax.unnest_joins import REFUSED, TABLE
+from dovetail.sql.syntax.unnest_joins import REFUSED, TABLE, UNNAMED
 
 CLAUSE = "ARRAY JOIN"
 UNNEST = "UNNEST"
@@ -65,7 +66,8 @@ class JoinedArray:
             )
         internal = f"{prefix}.{self.name}"
         if self.table:
-            return Visible(self.table, self.name, internal, kind.value_type)
+            shown = not self.table.startswith(HIDDEN_TABLE)
+            return Visible(self.table, self.name, internal, kind.value_type, starred=shown, bare=shown)
         if self.replaces is None:
             return Visible("", self.name, internal, kind.value_type, starred=False)
         return replace(self.replaces, internal=internal, type=kind.value_type)
@@ -86,6 +88,8 @@ def joined_arrays(join: exp.Join, scope: Scope) -> list[JoinedArray]:
     table, (reason, fix) = join.meta.get(TABLE, ""), join.meta.get(REFUSED, ("", ""))
     if reason:
         raise Unsupported(reason, where=place_of(join.this, UNNEST), fix=fix)
+    if table == UNNAMED:
+        _refuse_groups(join)
     found = [_element(one, table) for one in written] if table else [_array(one, scope) for one in written]
     names = [array.name.casefold() for array in found]
     for array, name in zip(found, names, strict=True):
@@ -96,6 +100,17 @@ def joined_arrays(join: exp.Join, scope: Scope) -> list[JoinedArray]:
     if table:
         scope.refuse_aliases_of(Scope((Visible(table, "", "", pa.null()),)), place_of(join.this, UNNEST))
     return found
+
+
+def _refuse_groups(join: exp.Join) -> None:
+    """Groups are of the rows before their items are unnested; here the items are unnested first."""
+    select = join.parent
+    if isinstance(select, exp.Select) and any(next(aggregates_in(item), None) for item in select.expressions):
+        raise Unsupported(
+            "unnest() beside an aggregate is not supported",
+            where=place_of(join.this, "SELECT"),
+            fix="unnest in FROM, and group the elements: FROM t CROSS JOIN UNNEST(t.tags) AS u(tag) GROUP BY u.tag",
+        )
 
 
 def _element(written: exp.Expr, table: str) -> JoinedArray:

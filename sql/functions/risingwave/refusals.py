@@ -13,7 +13,8 @@ REFUSED: Refusals = (
      "compare with a literal time, use an event time column, or set seek_to = '-1h' for where to start"),
     ("random gen_random_uuid uuid_generate_v4 setseed",
      "is random, so a retraction could not equal its insertion", "compute it in the producer"),
-    ("unnest", "gives several rows for one", "write it in FROM: FROM t CROSS JOIN UNNEST(t.tags) AS u(tag)"),
+    ("unnest", "gives several rows for one",
+     "as an item of SELECT over the rows of t, or in FROM: FROM t CROSS JOIN UNNEST(t.tags) AS u(tag)"),
     ("""generate_series range regexp_matches regexp_split_to_table string_to_table jsonb_array_elements
         jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_keys json_object_keys json_array_elements
         generate_subscripts""",

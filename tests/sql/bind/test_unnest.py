@@ -33,6 +33,9 @@ def world() -> World:
         ("SELECT s.id, u.a FROM s LEFT JOIN LATERAL UNNEST(s.a) AS u(a) ON true", "id a"),
         ("SELECT p FROM s, UNNEST(string_to_array(s.c, ',')) AS u(p)", "p"),
         ("SELECT x, y FROM s, UNNEST(s.a) AS u(x), UNNEST(s.b) AS w(y) WHERE u.x > 1", "x y"),
+        ("SELECT *, unnest(a) FROM s", "id a b c unnest"),
+        ("SELECT id, UNNEST(a) + 1 AS x, unnest(b) AS y FROM s", "id x y"),
+        ("SELECT unnest FROM (SELECT unnest(a) FROM s) AS q", "unnest"),
     ],
 )
 def test_the_columns(world: World, query: str, columns: str) -> None:
@@ -56,7 +59,14 @@ def test_the_columns(world: World, query: str, columns: str) -> None:
         ("SELECT x FROM t, UNNEST(t.aa) AS u(x)", "UNNEST of arrays of arrays"),
         ("SELECT x FROM s, UNNEST(s.nope) AS u(x)", 'no column "nope"'),
         ("SELECT x FROM s, UNNEST(array_agg(s.a)) AS u(x)", "does not stand in UNNEST"),
-        ("SELECT unnest(a) FROM s", "unnest() gives several rows for one"),
+        ("SELECT unnest(a), count(*) FROM s GROUP BY unnest(a)", "unnest() gives several rows for one"),
+        ("SELECT max(unnest(a)) FROM s", "unnest() gives several rows for one"),
+        ("SELECT median(unnest(a)) FROM s", "unnest() beside an aggregate"),
+        ("SELECT median(id), unnest(a) FROM s", "unnest() beside an aggregate"),
+        ("SELECT unnest(a), row_number() OVER (PARTITION BY id ORDER BY id) FROM s", "several rows for one"),
+        ("SELECT id FROM s WHERE unnest(a) > 1", "unnest() gives several rows for one"),
+        ("SELECT unnest(unnest(aa)) FROM t", "unnest() gives several rows for one"),
+        ("SELECT unnest(id) FROM s", "UNNEST takes arrays"),
     ],
 )
 def test_what_is_refused(world: World, query: str, message: str) -> None:
@@ -90,6 +100,9 @@ QUERIES = (
     "SELECT id, x, v FROM t CROSS JOIN UNNEST(t.a) AS u(x) JOIN g ON g.k = u.x",
     "SELECT id, x, v FROM t JOIN g ON g.k = t.id LEFT JOIN UNNEST(t.a) AS u(x) ON true",
     "SELECT e.id, e.x, f.x AS other FROM elements AS e JOIN elements AS f ON e.id = f.id",
+    "SELECT id, unnest(a) AS x, unnest(b) AS y FROM t WHERE id > 0",
+    "SELECT DISTINCT unnest(a) + 1 AS n FROM t",
+    "SELECT q.x, count(*) AS n FROM (SELECT unnest(a) AS x FROM t) AS q GROUP BY q.x",
     "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM elements AS e WHERE e.x = t.id)",
 )
 
