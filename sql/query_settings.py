@@ -125,18 +125,11 @@ SETTINGS: tuple[Setting, ...] = (
         "chains that keep their inputs and nothing between, (a b c), (d e f); 1: all that can; 0: none",
     ),
     Setting(
-        "self_join_once",
+        "share_state",
         bool,
         "",
         True,
-        "sides of a join that have the same rows, by one key, are read and kept once; 0: each for itself",
-    ),
-    Setting(
-        "subplans_once",
-        bool,
-        "",
-        True,
-        "keyed streams, joins and groups that a query has several times are kept once; 0: each for itself",
+        "what several joins, groups or sides of a join would each keep is read and kept once; 0: each for itself",
     ),
     Setting(
         "view_watermarks",

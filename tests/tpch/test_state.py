@@ -10,7 +10,7 @@ from tests.conformance.sql_engine import SqlEngine
 from tests.tpch.contents import SCHEMA, Contents, query
 from tests.tpch.test_queries import FIRST, send
 
-APART = "SETTINGS subplans_once = 0"
+APART = "SETTINGS share_state = 0"
 HELD = {
     "q05": (491, 491),
     "q09": (1_275, 1_275),

@@ -9,7 +9,7 @@ of an n-way join. Joins that bound their state by time keep of each side what th
 
 It is one of the last rules: which columns travel is known, and only ``subplans`` meets sides that are not read.
 
-``SETTINGS self_join_once = 0`` leaves them as they are.
+``SETTINGS share_state = 0`` leaves them as they are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dovetail.sql.plan.state.same_rows import SameRows, same_rows
 
 
 def self_joins(plan: QueryPlan) -> QueryPlan:
-    if not plan.settings["self_join_once"]:
+    if not plan.settings["share_state"]:
         return plan
     output = None if plan.output is None else _of_fragment(plan.output)
     return replace(plan, upstream=tuple(map(_of_fragment, plan.upstream)), output=output)

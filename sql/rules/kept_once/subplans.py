@@ -13,7 +13,7 @@ wants all each has its own, since one for both would hold what nobody looks at.
 Larger ones go first: what is below them is shared with them. It is the last of the rules: which columns travel is
 known. What one join keeps once for several of its sides is its own.
 
-``SETTINGS subplans_once = 0`` leaves them as they are.
+``SETTINGS share_state = 0`` leaves them as they are.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dovetail.sql.plan.state.kept_with import first_of
 
 
 def subplans(plan: QueryPlan) -> QueryPlan:
-    if not plan.settings["subplans_once"]:
+    if not plan.settings["share_state"]:
         return plan
     output = None if plan.output is None else _of_fragment(plan.output)
     return replace(plan, upstream=tuple(map(_of_fragment, plan.upstream)), output=output)

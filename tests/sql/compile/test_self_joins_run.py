@@ -16,7 +16,7 @@ from tests.sql.compile.changing import TABLES, assert_adds_up, assert_alike
 from tests.sql.planner import Planner
 from tests.sql.world import World
 
-TWICE = {"self_join_once": False, "subplans_once": False}
+TWICE = {"share_state": False}
 MINE = "SELECT a.id, a.v, b.id AS other, b.k AS by FROM held AS a"
 SUMS = "(SELECT k, sum(v) AS total FROM held GROUP BY k)"
 COUNTS = "(SELECT k, count(*) AS n, max(id) AS id FROM held GROUP BY k)"

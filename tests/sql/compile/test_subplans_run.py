@@ -13,7 +13,7 @@ from tests.sql.compile.changing import TABLES, assert_adds_up, assert_alike
 from tests.sql.compile.test_self_joins_run import rows_held
 from tests.sql.world import Row, World
 
-APART = {"subplans_once": False}
+APART = {"share_state": False}
 PAIRS = "WITH c AS (SELECT a.id AS id, b.k AS k, a.v AS n FROM held AS a LEFT JOIN seen AS b ON a.k = b.id)"
 ASKED_FOR = "SELECT 1 FROM held AS b WHERE b.k = a.k AND b.v > 1"
 QUERIES = [

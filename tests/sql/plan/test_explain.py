@@ -54,7 +54,7 @@ QUERIES = {
     "JOIN parts AS p ON o.id = p.order_id GROUP BY o.customer) SELECT s.customer, t.n, o.id FROM sold AS s "
     "JOIN sold AS t ON s.n = t.customer JOIN orders AS o ON o.customer = t.customer WHERE amount > 10",
     "subplans_off": "SELECT a.id, b.symbol FROM orders AS a JOIN orders AS b ON a.customer = b.amount "
-    "SETTINGS subplans_once = 0",
+    "SETTINGS share_state = 0",
     "full_using": "SELECT * FROM shipments FULL JOIN (SELECT id AS part, order_id FROM parts) AS p USING (order_id)",
     "subquery": "WITH big AS (SELECT id, amount * 2 AS twice FROM orders WHERE amount > 5) "
     "SELECT b.id, twice FROM big AS b",

@@ -85,7 +85,7 @@ def test_sides_are_one_that_have_the_same_rows(query: str, found: list[str]) -> 
 def test_the_setting_leaves_two() -> None:
     query = "SELECT a.v, b.w FROM t AS a JOIN t AS b ON a.k = b.k"
     assert repeated(query) == ["b with a"]
-    assert repeated(f"{query} SETTINGS self_join_once = 0") == repeated(query, self_join_once=False) == []
+    assert repeated(f"{query} SETTINGS share_state = 0") == repeated(query, share_state=False) == []
 
 
 def test_one_scan_and_one_port_are_left() -> None:
@@ -108,7 +108,7 @@ def test_one_scan_and_one_port_are_left() -> None:
 def test_what_only_the_other_side_needs_goes_no_further() -> None:
     """Else the next join would keep it."""
     query = "SELECT a.v, b.w, u.id FROM t AS a JOIN t AS b ON a.k = b.k JOIN u ON b.v = u.k"
-    once, twice = (Planner.of(*DDL).only(query, self_join_once=setting).dataflow for setting in (True, False))
+    once, twice = (Planner.of(*DDL).only(query, share_state=setting).dataflow for setting in (True, False))
     [first, second] = (flow.nodes[-1].operator.ports[0].schema.names for flow in (once, twice))
     assert first == second
     assert "a.w" not in first
@@ -122,7 +122,7 @@ def test_the_topic_of_a_view_is_the_same() -> None:
         "SELECT * FROM s AS a JOIN s AS b ON a.k = b.k",
         "SELECT a.id, b.v, c.w FROM t AS a JOIN t AS b ON a.k = b.k JOIN t AS c ON a.k = c.k",
     ):
-        once, twice = (Planner.of(*DDL).only(query, self_join_once=setting).output for setting in (True, False))
+        once, twice = (Planner.of(*DDL).only(query, share_state=setting).output for setting in (True, False))
         assert once.input != twice.input
         told = [(one.columns, one.hidden, one.key, one.key_names, one.updating, one.exchanged, one.unique)
                 for one in (once, twice)]  # fmt: skip

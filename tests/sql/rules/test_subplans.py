@@ -100,8 +100,8 @@ def test_operators_are_one_that_would_keep_the_same_rows(query: str, found: list
 
 def test_the_setting_leaves_them_for_themselves() -> None:
     query = f"{PAIRS} SELECT a.v FROM c AS a JOIN c AS b ON a.k = b.v"
-    apart = Planner.of(*DDL).only(query, subplans_once=False)
-    assert shared(f"{query} SETTINGS subplans_once = 0") == shared(query, subplans_once=False) == []
+    apart = Planner.of(*DDL).only(query, share_state=False)
+    assert shared(f"{query} SETTINGS share_state = 0") == shared(query, share_state=False) == []
     assert len(apart.dataflow.nodes) == 5
     assert len(Planner.of(*DDL).only(query).dataflow.nodes) == 3
 
@@ -122,7 +122,7 @@ def test_the_fingerprint_of_what_shares_nothing_is_what_it_was() -> None:
         (f"{SUMS} SELECT n FROM c", True),
         (f"{SUMS} SELECT a.n FROM c AS a JOIN c AS b ON a.n = b.m", False),
     ):
-        once, apart = (planner.only(query, subplans_once=setting).fingerprint for setting in (True, False))
+        once, apart = (planner.only(query, share_state=setting).fingerprint for setting in (True, False))
         assert (once == apart) == alike
 
 
@@ -134,7 +134,7 @@ def test_the_topic_of_a_view_is_the_same() -> None:
         f"{SUMS} SELECT n, m FROM c WHERE m = (SELECT max(m) FROM c)",
         f"{SUMS} SELECT a.k, a.n, b.m FROM c AS a LEFT JOIN c AS b ON a.n = b.m",
     ):
-        once, apart = (Planner.of(*DDL).only(query, subplans_once=setting).output for setting in (True, False))
+        once, apart = (Planner.of(*DDL).only(query, share_state=setting).output for setting in (True, False))
         assert once.input != apart.input
         told = [(one.columns, one.hidden, one.key, one.key_names, one.updating, one.exchanged, one.unique)
                 for one in (once, apart)]  # fmt: skip
