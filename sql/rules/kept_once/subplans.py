@@ -24,11 +24,14 @@ from dataclasses import dataclass, replace
 
 from dovetail.changelog.schema import Kind
 from dovetail.sql.expressions.expression import Expr
-from dovetail.sql.plan.nodes import Keyed, Map, Node, Output, Scan, Shared
+from dovetail.sql.plan.joins import Bidirectional
+from dovetail.sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Output, Scan, Shared
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.common_rows import both, told
-from dovetail.sql.plan.state.common_subplans import Subplan, as_subplan
 from dovetail.sql.plan.state.kept_with import first_of
+
+Subplan = Keyed | Join | MultiwayJoin | Aggregate
+"""An operator whose rows several others can read."""
 
 
 def subplans(plan: QueryPlan) -> QueryPlan:
@@ -45,13 +48,20 @@ def _of_fragment(fragment: Output) -> Output:
     return replace(fragment, input=_named(rows, _repeated(rows)))
 
 
+def _as_subplan(node: Node) -> Subplan | None:
+    """``node``, if several can read it; None if each reader needs one of its own."""
+    if isinstance(node, Join):
+        return node if isinstance(node.how, Bidirectional) else None
+    return node if isinstance(node, Keyed | MultiwayJoin | Aggregate) else None
+
+
 def _repeated(rows: Node) -> list[Subplan]:
     """The operators that are met again, in the order in which they are; below such a one nothing is."""
     met: list[Subplan] = []
     again: list[Subplan] = []
 
     def visit(node: Node) -> None:
-        subplan = as_subplan(node)
+        subplan = _as_subplan(node)
         if subplan is not None and subplan in met:
             again.extend([] if subplan in again else [subplan])
             return
@@ -116,7 +126,7 @@ def _next(rows: Node) -> tuple[SharedReading, SharedReading] | None:
 
 def _subplans(node: Node) -> Iterator[Subplan]:
     """Parents first."""
-    subplan = as_subplan(node)
+    subplan = _as_subplan(node)
     if subplan is not None:
         yield subplan
     for below in _own_inputs(node):
