@@ -15,7 +15,7 @@ from functools import cache
 from dovetail.sql.syntax.grammar.hints.spellings import SPELLINGS
 from dovetail.sql.syntax.grammar.hints.words import NEXT, Edit, Words
 
-_OPTIONAL = re.compile(r"\[([^\]]*)\]")
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 _PART = re.compile(r"\{\w+[*]?\}|\{\w+\.\d\}|(?:ORDER|PARTITION) BY|\S+")
 _KEPT = re.compile(r"\{(\w+)([*.]?)(\d?)\}")
 Table = Mapping[str, Sequence["Piece"]]

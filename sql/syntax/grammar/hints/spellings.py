@@ -30,7 +30,10 @@ _OF_RECORD = ("ROWTIME", "WINDOWSTART", "WINDOWEND")
 
 
 def _interval(text: str) -> str:
-    return f"INTERVAL '{_whole(re.compile('[0-9]+ [A-Za-z]+'), text.strip(chr(39)))}'"
+    amount, _, unit = text.strip("'").partition(" ")
+    if not (text.isascii() and amount.isdecimal() and unit.isalpha()):
+        raise LookupError(text)
+    return f"INTERVAL '{amount} {unit}'"
 
 
 def _whole(pattern: re.Pattern[str], text: str) -> str:
