@@ -16,7 +16,7 @@ from sqlglot.parsers.risingwave import RisingWaveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.sql.syntax.dialect import PARAMETERS, QueryParser
-from dovetail.sql.syntax.unnest_joins import array_join, unnest_of, unnested_items
+from dovetail.sql.syntax.unnest_joins import array_join, refuse_sides, unnest_of, unnested_items
 
 _AGGREGATES = (
     "COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "EVERY", "BIT_AND", "BIT_OR", "BIT_XOR", "ANY_VALUE",
@@ -106,7 +106,9 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
 
     def _parse_query_modifiers(self, this: Any) -> Any:
         made = super()._parse_query_modifiers(this)
-        return unnested_items(made) if isinstance(made, exp.Select) else made
+        if isinstance(made, exp.Select):
+            refuse_sides(unnested_items(made))
+        return made
 
     def _unit(self) -> exp.Var | None:
         """SECONDS is SECOND, as in Flink. PostgreSQL takes ``'10' MINUTES`` for ten seconds, in a column called so."""

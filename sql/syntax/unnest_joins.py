@@ -21,6 +21,13 @@ REFUSED = "unnest_refused"
 UNNAMED = "#unnest"
 """The alias of the elements that items of a select list unnest."""
 
+_COMMA = "unnest_comma"
+"""In ``meta``: whether it is joined by a comma, which binds looser than JOIN."""
+_KINDS = ("", "CROSS", "INNER", "OUTER")
+_APART = (
+    "LEFT JOIN (SELECT t.id, u.x FROM t CROSS JOIN UNNEST(t.a) AS u(x) WHERE ..) AS e ON e.id = t.id, by a key of t"
+)
+
 _COLUMN = "unnest"
 """What PostgreSQL calls the elements without an alias."""
 
@@ -33,26 +40,38 @@ def unnest_of(join: exp.Join) -> exp.Unnest | None:
 
 def array_join(join: exp.Join, unnest: exp.Unnest) -> exp.Join:
     """The join as an ARRAY JOIN; one that cannot be made says why in ``meta``, for who binds it."""
-    names = _names(join)
+    names, refused = _names(join), _why_refused(join, unnest)
+    if len(names) != len(unnest.expressions):
+        refused = refused or ("UNNEST names the elements of all its arrays, or of none", "UNNEST(t.a, t.b) AS u(x, y)")
     named = [exp.alias_(array, name, copy=False) for array, name in zip(unnest.expressions, names, strict=False)]
     made = exp.Join(this=named[0], expressions=named[1:], kind=ARRAY, side=join.side or None)
-    made.meta[TABLE] = join.this.alias or _COLUMN
-    made.meta[REFUSED] = _why_refused(join, unnest, len(names))
+    made.meta.update({TABLE: join.this.alias or _COLUMN, REFUSED: refused, _COMMA: _is_comma(join)})
     return made
 
 
-def _why_refused(join: exp.Join, unnest: exp.Unnest, names: int) -> tuple[str, str]:
-    """What is not supported, and what is; empty where the join can be made."""
+def _is_comma(join: exp.Join) -> bool:
+    return not (join.kind or join.side or join.method or join.args.get("on") or join.args.get("using"))
+
+
+def _why_refused(join: exp.Join, unnest: exp.Unnest) -> tuple[str, str] | None:
+    """What is not supported, and what is; None where the join can be made."""
+    alias, condition = join.this.args.get("alias"), join.args.get("on")
     if unnest.args.get("offset"):
         return "WITH ORDINALITY is not supported", "leave it out: FROM t CROSS JOIN UNNEST(t.a) AS u(x)"
-    if join.method or join.args.get("using") or join.side not in ("", "LEFT"):
+    if alias is not None and any(isinstance(name, exp.ColumnDef) for name in alias.args.get("columns") or ()):
+        return "UNNEST names its elements, which have the type of their array", "UNNEST(t.a) AS u(x)"
+    if join.kind not in _KINDS or join.method or join.args.get("using") or join.side not in ("", "LEFT"):
         return "UNNEST is of each row before it, so it has none alone", "CROSS JOIN, or LEFT JOIN .. ON true"
-    condition = join.args.get("on")
-    if condition is not None and not (isinstance(condition, exp.Boolean) and condition.this):
-        return "UNNEST with a condition is not supported", "ON true, and the condition in WHERE"
-    if names != len(unnest.expressions):
-        return "UNNEST names the elements of all its arrays, or of none", "UNNEST(t.a, t.b) AS u(x, y)"
-    return "", ""
+    if condition is None or _is_true(condition):
+        return None
+    if join.side:
+        return "LEFT JOIN UNNEST with a condition is not supported", _APART
+    return "UNNEST with a condition is not supported", "ON true, and the condition in WHERE"
+
+
+def _is_true(condition: exp.Expr) -> bool:
+    value = condition.unnest()
+    return isinstance(value, exp.Boolean) and bool(value.this)
 
 
 def _names(join: exp.Join) -> list[exp.Identifier]:
@@ -60,7 +79,22 @@ def _names(join: exp.Join) -> list[exp.Identifier]:
     alias = join.this.args.get("alias")
     if alias is None:
         return [exp.to_identifier(_COLUMN)]
-    return list(alias.args.get("columns") or [alias.this.copy()])
+    columns = alias.args.get("columns") or [alias.this.copy()]
+    return [name.this if isinstance(name, exp.ColumnDef) else name for name in columns]
+
+
+def refuse_sides(select: exp.Select) -> None:
+    """Behind a comma RIGHT and FULL JOIN are of the UNNEST alone, which has no rows alone: ``meta`` says so."""
+    comma: exp.Join | None = None
+    for join in select.args.get("joins") or ():
+        if _COMMA in join.meta or _is_comma(join):
+            comma = join if join.meta.get(_COMMA) else None
+        elif comma is not None and join.side in ("RIGHT", "FULL"):
+            reason = f"{join.side} JOIN behind a comma is a join with the elements of UNNEST alone"
+            comma.meta[REFUSED] = (
+                reason,
+                "CROSS JOIN UNNEST(..): then all before it is the left side",
+            )
 
 
 def unnested_items(select: exp.Select) -> exp.Select:
@@ -75,7 +109,7 @@ def unnested_items(select: exp.Select) -> exp.Select:
     names = [f"{_COLUMN}{number}" for number in range(len(calls))]
     arrays = [exp.alias_(call.expressions[0].copy(), name) for call, name in zip(calls, names, strict=True)]
     made = exp.Join(this=arrays[0], expressions=arrays[1:], kind=ARRAY)
-    made.meta[TABLE], made.meta[REFUSED] = UNNAMED, ("", "")
+    made.meta[TABLE] = UNNAMED
     select.append("joins", made)
     for call, name in zip(calls, names, strict=True):
         element: exp.Expr = exp.column(name, table=UNNAMED, quoted=True)

@@ -74,7 +74,7 @@ class SnapshotExpressions:
                 self._set_in_apart(node, scope)
             elif isinstance(node, exp.Exists):
                 self._set_apart(node, node.this, scope, pa.bool_())
-            elif isinstance(node, exp.Query):
+            elif isinstance(node, exp.Query) and not (isinstance(node.parent, exp.In) and node.arg_key == "query"):
                 self._set_apart(node, node, scope, None)
         special = clocks()
         special[_AMONG] = self._among

@@ -14,6 +14,7 @@ from dovetail.sql.bind.bounded.snapshot_items import SnapshotItem, column_of, re
 from dovetail.sql.bind.bounded.snapshot_names import SnapshotNames
 from dovetail.sql.bind.from_clause.array_join import (
     PREFIX,
+    flattened,
     is_array_join,
     joined_arrays,
     padding,
@@ -80,17 +81,18 @@ class SnapshotFrom:
         """As ``sql.transforms.array_join_step`` has it. What stands before it is one item from here on."""
         found, prefix = joined_arrays(join, scope), self.names.alias(PREFIX)
         values = [self.expressions.typed(one.expression, scope, one.clause) for one in found]
-        elements = [one.element(prefix, value.type) for one, value in zip(found, values, strict=True)]
-        trees = unnested(
-            [(self.names.written(value.tree), value.type) for value in values],
-            left=join.side == "LEFT",
-            pad=padding(join),
-        )
+        arrays = [
+            flattened(one, self.names.written(value.tree), value.type) for one, value in zip(found, values, strict=True)
+        ]
+        elements = [one.element(prefix, kind) for one, (_, kind) in zip(found, arrays, strict=True)]
+        trees = unnested(arrays, left=join.side == "LEFT", pad=padding(join))
         names, alias = column_names(scope), f"#{prefix}"
         columns = [exp.alias_(self.names.shown[one].copy(), name, quoted=True) for one, name in names.items()]
-        named = [(element.internal, tree) for element, tree in zip(elements, trees, strict=True)]
-        rows_of(self.select, join, [*columns, *(exp.alias_(tree, name, quoted=True) for name, tree in named)], alias)
-        for internal, name in (*names.items(), *((name, name) for name, _ in named)):
+        taken = {name.casefold() for name in names.values()}
+        called = {one.internal: one.internal if one.name.casefold() in taken else one.name for one in elements}
+        named = [exp.alias_(tree, name, quoted=True) for name, tree in zip(called.values(), trees, strict=True)]
+        rows_of(self.select, join, [*columns, *named], alias)
+        for internal, name in {**names, **called}.items():
             self.names.shown[internal] = column_of(name, alias)
         items[:] = [SnapshotItem(alias, [(name, scope.types[internal]) for internal, name in names.items()])]
         return with_elements(scope, found, elements)

@@ -17,9 +17,10 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.resolve import resolved
-from dovetail.sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
+from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.functions.aggregate_calls import aggregates_in
+from dovetail.sql.functions.typed import filled
 from dovetail.sql.plan.nodes import ArrayJoin, Static
 from dovetail.sql.syntax.dialect import ARRAY
 from dovetail.sql.syntax.unnest_joins import REFUSED, TABLE, UNNAMED
@@ -48,33 +49,45 @@ class JoinedArray:
     def clause(self) -> str:
         return UNNEST if self.table else CLAUSE
 
+    def _no_array(self, kind: pa.DataType) -> SqlError:
+        if self.table:
+            what, fix = self.expression.sql(dialect="postgres"), "UNNEST(string_to_array(text, ',')) AS u(part)"
+            fix = f"name a column of an array type, or compute one: {fix}"
+        else:
+            what, fix = self.name, "name a column of type array(..), or compute one: split_by_char(',', text) AS part"
+        return SqlError(f'{self.clause} takes arrays, and "{what}" is {kind}', where=self.place, fix=fix)
+
     def element(self, prefix: str, kind: pa.DataType) -> Visible:
         """The column of the elements, of which ``kind`` is the type of the array. Raises SqlError if it is none."""
         if not pa.types.is_list(kind):
-            raise SqlError(
-                f'{self.clause} takes arrays, and "{self.name}" is {kind}',
-                where=self.place,
-                fix="name a column of type array(..), or compute one: split_by_char(',', text) AS part"
-                if not self.table
-                else "name a column of an array type, or compute one: UNNEST(string_to_array(text, ',')) AS u(part)",
-            )
-        if self.table and pa.types.is_list(kind.value_type):
-            raise Unsupported(
-                f'UNNEST of arrays of arrays gives the elements of the inner ones, and "{self.name}" is {kind}',
-                where=self.place,
-                fix="UNNEST(array_flatten(x)) AS u(element)",
-            )
+            raise self._no_array(kind)
         internal = f"{prefix}.{self.name}"
         if self.table:
-            shown = not self.table.startswith(HIDDEN_TABLE)
+            shown = self.table != UNNAMED
             return Visible(self.table, self.name, internal, kind.value_type, starred=shown, bare=shown)
         if self.replaces is None:
             return Visible("", self.name, internal, kind.value_type, starred=False)
         return replace(self.replaces, internal=internal, type=kind.value_type)
 
 
+def flattened(array: JoinedArray, tree: exp.Expr, kind: pa.DataType) -> tuple[exp.Expr, pa.DataType]:
+    """An array in the engine's SQL, with its type. UNNEST gives the elements of the innermost ones."""
+    while array.table and pa.types.is_list(kind) and pa.types.is_list(kind.value_type):
+        tree, kind = filled("flatten({0})", [tree]), kind.value_type
+    return tree, kind
+
+
 def is_array_join(join: exp.Join) -> bool:
     return bool(join.kind == ARRAY)
+
+
+def clause_of(join: exp.Join) -> str:
+    return UNNEST if join.meta.get(TABLE) else CLAUSE
+
+
+def written(join: exp.Join) -> str:
+    """How such a join is written, for a fix."""
+    return "CROSS JOIN UNNEST" if join.meta.get(TABLE) else CLAUSE
 
 
 def padding(join: exp.Join) -> Pad:
@@ -85,9 +98,9 @@ def padding(join: exp.Join) -> Pad:
 def joined_arrays(join: exp.Join, scope: Scope) -> list[JoinedArray]:
     """The arrays of ``join`` over what stands before it."""
     written = (join.this, *join.expressions)
-    table, (reason, fix) = join.meta.get(TABLE, ""), join.meta.get(REFUSED, ("", ""))
-    if reason:
-        raise Unsupported(reason, where=place_of(join.this, UNNEST), fix=fix)
+    table, refused = join.meta.get(TABLE, ""), join.meta.get(REFUSED)
+    if refused:
+        raise Unsupported(refused[0], where=place_of(join.this, UNNEST), fix=refused[1])
     if table == UNNAMED:
         _refuse_groups(join)
     found = [_element(one, table) for one in written] if table else [_array(one, scope) for one in written]
@@ -151,12 +164,13 @@ def array_joined(join: exp.Join, from_item: FromItem, prefix: str) -> FromItem:
     scope, schema = from_item.scope, from_item.node.schema
     if isinstance(from_item.node, Static):
         raise Unsupported(
-            f"table(x) stands before {CLAUSE}, and a stream is joined after it",
-            where=place_of(join, CLAUSE),
-            fix=f"write the stream first: FROM stream JOIN (SELECT .. FROM table(x) {CLAUSE} ..) AS a ON ..",
+            f"table(x) stands before {clause_of(join)}, and a stream is joined after it",
+            where=place_of(join.this, clause_of(join)),
+            fix=f"write the stream first: FROM stream JOIN (SELECT .. FROM table(x) {written(join)} ..) AS a ON ..",
         )
     found = joined_arrays(join, scope)
-    arrays = [Expr.over(resolved(one.expression, scope, one.clause), schema, one.place) for one in found]
+    exprs = [Expr.over(resolved(one.expression, scope, one.clause), schema, one.place) for one in found]
+    arrays = [Expr(*flattened(one, expr.tree, expr.type)) for one, expr in zip(found, exprs, strict=True)]
     elements = [one.element(prefix, array.type) for one, array in zip(found, arrays, strict=True)]
     columns = tuple((element.internal, array) for element, array in zip(elements, arrays, strict=True))
     node = ArrayJoin(from_item.node, columns, left=join.side == "LEFT", pad=padding(join))

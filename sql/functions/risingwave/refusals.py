@@ -14,7 +14,7 @@ REFUSED: Refusals = (
     ("random gen_random_uuid uuid_generate_v4 setseed",
      "is random, so a retraction could not equal its insertion", "compute it in the producer"),
     ("unnest", "gives several rows for one",
-     "as an item of SELECT over the rows of t, or in FROM: FROM t CROSS JOIN UNNEST(t.tags) AS u(tag)"),
+     "FROM t CROSS JOIN UNNEST(t.tags) AS u(tag), whose elements can be compared, grouped and ordered"),
     ("""generate_series range regexp_matches regexp_split_to_table string_to_table jsonb_array_elements
         jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_keys json_object_keys json_array_elements
         generate_subscripts""",

@@ -59,6 +59,9 @@ def check_parts(cursor: Cursor, parsed: exp.Query, start: int) -> None:
                 if part.this.args.get("cross_apply") is not None:
                     fix = "CROSS JOIN LATERAL (..) AS x, or LEFT JOIN LATERAL (..) AS x ON true"
                     cursor.fail("APPLY is not supported", fix=fix, offset=start)
+            case exp.From(this=exp.Unnest()):
+                fix = "FROM t CROSS JOIN UNNEST(t.a) AS u(x), or SELECT unnest(a) FROM t"
+                cursor.fail("UNNEST stands behind the table whose arrays it takes", fix=fix, offset=start)
             case exp.From() | exp.Join() if not isinstance(
                 part.this, exp.Table | exp.Subquery | exp.Values | exp.Final
             ):
