@@ -29,8 +29,8 @@ VIEWS = {
     "GROUP BY symbol",
     "release_wide": "SELECT o.id, c.name, p.item AS first FROM orders AS o JOIN customers AS c ON o.customer = c.id "
     "JOIN orders AS p ON c.id = p.id",
-    # Of a stream with itself: with the rows of both sides, as they were kept at first, and with one for both.
-    "release_both": f"{OWN} AND a.id <= b.id",
+    # Of a stream with itself: each side with rows of its own, and one for both.
+    "release_both": f"{OWN} AND a.id <= b.id SETTINGS share_state = 0",
     "release_own": f"{OWN} AND a.id < b.id",
 }
 Row = dict[str, object]
