@@ -23,7 +23,18 @@ from dovetail.sql.expressions.evaluate import RowMap, quoted
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjunction
 from dovetail.sql.plan.hybrid_state import HybridState
-from dovetail.sql.plan.nodes import Chained, DeltaJoin, Join, Node, Operator, Output, Scan, Shared, StaticJoin, UnionAll
+from dovetail.sql.plan.nodes import (
+    Chained,
+    DeltaJoin,
+    Exchanged,
+    Join,
+    Node,
+    Output,
+    Scan,
+    Shared,
+    StaticJoin,
+    UnionAll,
+)
 from dovetail.sql.plan.nodes.upserts import UPSERTS
 from dovetail.sql.transforms.version_step import VersionStep
 
@@ -112,11 +123,11 @@ class _Compiler:
             return self._stream(node.input).then(transform_of(node), node.schema)
         if isinstance(node, DeltaJoin):
             return self._delta_join(node)
-        if isinstance(node, Operator):
+        if isinstance(node, Exchanged):
             return self._operator(node)
         raise InternalError(f"no stage for {type(node).__name__}")
 
-    def _operator(self, node: Operator) -> _Stream:
+    def _operator(self, node: Exchanged) -> _Stream:
         inputs = [(self._stream(one.node), one) for one in node.exchanges]
         level = 1 + max(rows.level for rows, _ in inputs)
         edges = tuple(self._emit(rows, one.keys, level, one.broadcast) for rows, one in inputs)

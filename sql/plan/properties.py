@@ -15,11 +15,17 @@ def walk(node: Output | Node) -> Iterator[Output | Node]:
         yield from walk(below)
 
 
-def source_of(node: Node) -> Scan | None:
-    """The scan whose rows reach ``node`` without an operator between; None if there is one."""
+def origin_node(node: Node) -> Node:
+    """The operator, or the leaf, whose rows reach ``node`` by steps alone."""
     while isinstance(node, Chained):
         node = node.input
-    return node if isinstance(node, Scan) else None
+    return node
+
+
+def source_of(node: Node) -> Scan | None:
+    """The scan whose rows reach ``node`` without an operator between; None if there is one."""
+    found = origin_node(node)
+    return found if isinstance(found, Scan) else None
 
 
 def rules_of(node: Node) -> Rules:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dovetail.changelog.schema import Kind
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.plan.event_times import clocked
-from dovetail.sql.plan.nodes import Chained, EventTimeOrigin, Node, UnionAll
+from dovetail.sql.plan.nodes import EventTimeOrigin, Node, UnionAll
+from dovetail.sql.plan.properties import origin_node
 from dovetail.sql.syntax.rules import Rules
 
 
 def why_union_is_timeless(node: Node) -> str:
     """Why the UNION ALL whose rows reach ``node`` has no watermark; '' where there is none, or where it has one."""
-    union = _union_below(node)
-    if union is None:
+    union = origin_node(node)
+    if not isinstance(union, UnionAll):
         return ""
     found = [_timed_columns(part, union) for part in union.parts]
     if set.intersection(*map(set, found)):
@@ -34,9 +35,3 @@ def _possible(origin: EventTimeOrigin) -> Watermark | None:
     """That of an append stream of Timeplus, which gets one by whatever groups or joins it."""
     scan = origin.scan
     return Watermark(origin.column, 0) if scan.rules == Rules.TIMEPLUS and scan.stream.kind == Kind.APPEND else None
-
-
-def _union_below(node: Node) -> UnionAll | None:
-    while isinstance(node, Chained):
-        node = node.input
-    return node if isinstance(node, UnionAll) else None

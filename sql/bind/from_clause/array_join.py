@@ -85,7 +85,7 @@ def clause_of(join: exp.Join) -> str:
     return UNNEST if join.meta.get(TABLE) else CLAUSE
 
 
-def written(join: exp.Join) -> str:
+def spelled(join: exp.Join) -> str:
     """How such a join is written, for a fix."""
     return "CROSS JOIN UNNEST" if join.meta.get(TABLE) else CLAUSE
 
@@ -166,7 +166,7 @@ def array_joined(join: exp.Join, from_item: FromItem, prefix: str) -> FromItem:
         raise Unsupported(
             f"table(x) stands before {clause_of(join)}, and a stream is joined after it",
             where=place_of(join.this, clause_of(join)),
-            fix=f"write the stream first: FROM stream JOIN (SELECT .. FROM table(x) {written(join)} ..) AS a ON ..",
+            fix=f"write the stream first: FROM stream JOIN (SELECT .. FROM table(x) {spelled(join)} ..) AS a ON ..",
         )
     found = joined_arrays(join, scope)
     exprs = [Expr.over(resolved(one.expression, scope, one.clause), schema, one.place) for one in found]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dovetail.changelog.errors import Unsupported
-from dovetail.sql.bind.from_clause.array_join import clause_of, is_array_join, written
+from dovetail.sql.bind.from_clause.array_join import clause_of, is_array_join, spelled
 from dovetail.sql.bind.scope import place_of
 
 
@@ -45,5 +45,5 @@ def _refuse_array_join(joins: Sequence[exp.Join]) -> None:
         raise Unsupported(
             f"{clause_of(found)} does not stand in brackets",
             where=place_of(found.this, clause_of(found)),
-            fix=f"write it without them, or as a subquery: (SELECT .. FROM s {written(found)} ..) AS a",
+            fix=f"write it without them, or as a subquery: (SELECT .. FROM s {spelled(found)} ..) AS a",
         )

@@ -8,7 +8,7 @@ from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.nodes.delta_steps import DeltaStep, delta_steps
 from dovetail.sql.plan.nodes.join_chain import JoinChain
 from dovetail.sql.plan.nodes.joined import residual_text
-from dovetail.sql.plan.nodes.node import CUT_SOMEHOW, Cut, Exchange
+from dovetail.sql.plan.nodes.node import CUT_SOMEHOW, Cut
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,6 @@ class DeltaJoin(JoinChain):
     @property
     def bucket_key(self) -> Cut | None:
         return CUT_SOMEHOW
-
-    @property
-    def exchanges(self) -> tuple[Exchange, ...]:
-        """Those of its first step."""
-        return tuple(Exchange(self.inputs[copy.input], copy.keys) for copy in self.steps[0].copies)
 
     @property
     def line(self) -> str:

@@ -20,13 +20,13 @@ from dovetail.sql.plan.joins import DynamicFilter, JoinMethod
 from dovetail.sql.plan.joins.method import JoinInputs, Key, KeyedSides, current
 from dovetail.sql.plan.nodes.event_time import EventTime
 from dovetail.sql.plan.nodes.joined import canonical_join, joined_columns, residual_text
-from dovetail.sql.plan.nodes.node import HIDDEN, Cut, Exchange, Node, Operator, clock_column, names_read
+from dovetail.sql.plan.nodes.node import HIDDEN, Cut, Exchange, Exchanged, Node, clock_column, names_read
 from dovetail.sql.plan.nodes.passage import Passage
 from dovetail.sql.plan.nodes.window_column import WindowColumn
 
 
 @dataclass(frozen=True)
-class Join(Operator):
+class Join(Exchanged):
     """Two streams, joined by equality of ``keys`` (pairs left, right) and ``residual``; ``how`` says the rest.
 
     Before the rule ``join_keys`` has run, the whole condition stands in ``on``, conjunct by conjunct.

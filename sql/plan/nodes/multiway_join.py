@@ -9,11 +9,11 @@ from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.method import current
 from dovetail.sql.plan.nodes.join_chain import JoinChain
 from dovetail.sql.plan.nodes.joined import residual_text
-from dovetail.sql.plan.nodes.node import Cut, Exchange
+from dovetail.sql.plan.nodes.node import Cut, Exchange, Exchanged
 
 
 @dataclass(frozen=True)
-class MultiwayJoin(JoinChain):
+class MultiwayJoin(JoinChain, Exchanged):
     """Joins as one whose inputs all share a key: each is kept once."""
 
     @property

@@ -5,7 +5,8 @@
       RowByRow   gives rows for each row by itself, and keeps none
         Chained   runs on the way from one operator to the next
       Partitioned   keeps what it has met, by some of its columns
-    Operator     takes its rows from an exchange, bucket by bucket
+    Operator     takes its rows bucket by bucket
+      Exchanged    in one stage, from an exchange of each input
 
 An answer is a property, computed once for each node from those of its inputs. Where a wrong answer would give wrong
 rows it is abstract, and a node that lacks it cannot be made; where it would only lose what could have been known, the
@@ -409,13 +410,17 @@ class Operator(Node):
     def own_engine(self) -> Engine | None:
         return Engine.SPARK
 
+
+class Exchanged(Operator):
+    """An operator of one stage, which takes its inputs as they are. (A delta join has a stage for each step.)"""
+
     @property
     @abstractmethod
     def exchanges(self) -> tuple[Exchange, ...]:
         """Its inputs, as they come to its buckets."""
 
 
-class Partitioned(OneInput, Operator):
+class Partitioned(OneInput, Exchanged):
     """An operator whose rows of one partition meet in one bucket."""
 
     @property

@@ -15,11 +15,11 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.canonical_values import Form, fields, members
 from dovetail.sql.plan.hybrid_state import HybridState
 from dovetail.sql.plan.joins.method import Key
-from dovetail.sql.plan.nodes.node import Cut, Exchange, Node, Operator
+from dovetail.sql.plan.nodes.node import Cut, Exchange, Exchanged, Node
 
 
 @dataclass(frozen=True)
-class SetOperation(Operator):
+class SetOperation(Exchanged):
     """INTERSECT or EXCEPT of the rows of both inputs, which have the columns ``fields``; each is as often there as
     ``joins.operators.set_operation`` has it.
     """

@@ -15,12 +15,12 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.canonical_values import Form, fields, members
 from dovetail.sql.plan.joins.method import Key
 from dovetail.sql.plan.nodes.event_time import EventTime
-from dovetail.sql.plan.nodes.node import CUT_SOMEHOW, Cut, Exchange, Node, Operator, clock_column
+from dovetail.sql.plan.nodes.node import CUT_SOMEHOW, Cut, Exchange, Exchanged, Node, clock_column
 from dovetail.sql.plan.nodes.passage import Passage
 
 
 @dataclass(frozen=True)
-class UnionAll(Operator):
+class UnionAll(Exchanged):
     """The rows of all ``parts``, each as often as all of them together give it; of each the columns ``fields``.
 
     clock   the column that has a watermark, the least of those of the parts; empty: none has

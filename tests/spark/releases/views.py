@@ -63,8 +63,8 @@ def topic(table: str) -> str:
     return f"release-{table}"
 
 
-def fragment(view: str, fingerprint: str = "") -> Fragment:
-    """As the runner has it of a query in the catalog. ``fingerprint``: of the checkpoint that it goes on from."""
+def fragment(view: str) -> Fragment:
+    """As the runner has it of a query in the catalog."""
     text = f"CREATE MATERIALIZED VIEW {view} AS {VIEWS[view]}"
-    query = Query(view, text, plan="", fingerprint=fingerprint, topic=view, view=view)
+    query = Query(view, text, plan="", fingerprint="", topic=view, view=view)
     return plan_of(query, Planner.of(*DDL).catalog).fragment(view)

@@ -23,7 +23,6 @@ from dovetail.services.stack.temporary import temporary_stack
 from dovetail.spark_jobs.runner.job_settings import JobSettings
 from dovetail.spark_jobs.runner.query import RunningQuery
 from dovetail.spark_jobs.runner.spark_session import start_session
-from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.relocation import move_in
 from tests.paths import ROOT
 from tests.spark.kafka import send, values
@@ -47,8 +46,7 @@ def send_half(brokers: str, half: int) -> None:
 
 def run_to_the_end(session: SparkSession, view: str, brokers: str, folder: Path) -> None:
     """Start the view, or go on from the checkpoint in ``folder/<view>``, and read what the inputs hold now."""
-    origin = Checkpoint(LocalFolder(folder / view)).origin()
-    made = fragment(view, "" if origin is None else origin.fingerprint)
+    made = fragment(view)
     query = RunningQuery.start(
         session,
         made.dataflow,
