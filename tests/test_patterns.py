@@ -7,7 +7,8 @@ import importlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -28,17 +29,14 @@ _LOCAL = {
 def called(path: Path) -> Iterator[tuple[str, Call]]:
     """The patterns of a module, each with the functions that it is used by."""
     tree = ast.parse(path.read_text())
-    names = {
-        node.targets[0].id: _used(tree, node.targets[0].id)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
+    nodes = list(ast.walk(tree))
+    used = _used(nodes)
     kept = {
-        id(node.value): names[node.targets[0].id]
-        for node in ast.walk(tree)
+        id(node.value): used[node.targets[0].id]
+        for node in nodes
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=function), args=[pattern, *_]) if (
                 function in (*_FUNCTIONS, "compile")
@@ -57,13 +55,13 @@ def called(path: Path) -> Iterator[tuple[str, Call]]:
                 yield place, Call(text, flags, one)
 
 
-def _used(tree: ast.AST, name: str) -> set[str]:
-    return {
-        node.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
-        if node.attr in _FUNCTIONS
-    }
+def _used(nodes: Sequence[ast.AST]) -> Mapping[str, set[str]]:
+    """Each name, with the functions of patterns that are called on it."""
+    found = defaultdict[str, set[str]](set)
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _FUNCTIONS:
+            found[node.value.id].add(node.attr)
+    return found
 
 
 def _evaluated(path: Path, expression: ast.expr) -> str | bytes:
@@ -83,11 +81,9 @@ def _module(path: Path) -> ModuleType:
     return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
-CALLS = [found for room in PRESENT for path in sources(room) for found in called(path)]
-
-
 def test_no_pattern_is_slow_over_what_it_repeats() -> None:
-    asked = "".join(json.dumps(asdict(call)) + "\n" for _, call in CALLS)
+    calls = [found for room in PRESENT for path in sources(room) for found in called(path)]
+    asked = "".join(json.dumps(asdict(call)) + "\n" for _, call in calls)
     answer = subprocess.run(
         [sys.executable, "-m", "tests.worst_texts"],
         input=asked,
@@ -98,10 +94,10 @@ def test_no_pattern_is_slow_over_what_it_repeats() -> None:
         check=False,
     )
     told = [json.loads(line) for line in answer.stdout.splitlines()]
-    assert len(told) == len(CALLS), answer.stderr
+    assert len(told) == len(calls), answer.stderr
     slow = [
         f"{place} {call.function} {call.pattern!r}: {s:.2f} s over {text!r}"
-        for (place, call), (_, s, text) in zip(CALLS, told, strict=True)
+        for (place, call), (_, s, text) in zip(calls, told, strict=True)
         if s >= MOST_S
     ]
     assert slow == [], "\n".join(slow)

@@ -44,9 +44,14 @@ def load(folder: Path) -> Suite:
     return suite
 
 
+def read_yaml(file: Path) -> Any:
+    """What a file holds; libyaml reads the cases ten times as fast as the parser in Python."""
+    return yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+
+
 def _entries(file: Path, suite: Suite) -> list[Any]:
     try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+        entries = read_yaml(file)
     except yaml.YAMLError as fault:
         suite.misfits.append(Misfit(file.name, f"not YAML: {fault}"))
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -121,30 +122,31 @@ def test_the_files_to_touch_exist_for_the_model(page: Path) -> None:
     assert [file for file in files if not (ROOT / file.replace("<kind>", model)).exists()] == []
 
 
-def imported_rooms(name: str) -> set[str]:
-    """The other rooms that a room imports from."""
-    found = {imported for path in sources(name) for imported in imports(ast.parse(path.read_text()))}
-    return (found & set(ROOMS)) - {name}
-
-
-IMPORTED = {name: imported_rooms(name) for name in ROOMS}
+@cache
+def imported_rooms() -> dict[str, set[str]]:
+    """Each room, with the others that it imports from."""
+    found = {
+        name: {imported for path in sources(name) for imported in imports(ast.parse(path.read_text()))}
+        for name in ROOMS
+    }
+    return {name: (origins & set(ROOMS)) - {name} for name, origins in found.items()}
 
 
 def test_the_architecture_has_all_rooms_with_what_they_import() -> None:
     rows = ARCHITECTURE.rows("room", "holds", "imports, besides libraries")
-    assert {row[0].strip("`/"): set(code_of(row[2])) for row in rows} == IMPORTED
+    assert {row[0].strip("`/"): set(code_of(row[2])) for row in rows} == imported_rooms()
 
 
 def test_the_diagram_has_all_rooms_and_what_they_reach() -> None:
     [drawn] = [block for block in ARCHITECTURE.blocks("mermaid") if "flowchart BT" in block]
     assert set(re.findall(r"^  (\w+)\[", drawn, re.MULTILINE)) == set(ROOMS)
     arrows = re.findall(r"^  (\w+)(?:\[[^\]]*\])? --> (\w+)$", drawn, re.MULTILINE)
-    below: dict[str, set[str]] = {}
-    for name in TopologicalSorter(IMPORTED).static_order():
+    below, imported = dict[str, set[str]](), imported_rooms()
+    for name in TopologicalSorter(imported).static_order():
         ends = {lower for upper, lower in arrows if upper == name}
-        assert ends <= IMPORTED[name]
+        assert ends <= imported[name]
         below[name] = ends.union(*(below[end] for end in ends))
-        assert below[name] >= IMPORTED[name], name
+        assert below[name] >= imported[name], name
 
 
 def test_the_architecture_has_all_shelves_and_no_other() -> None:

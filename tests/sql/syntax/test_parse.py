@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +39,7 @@ from dovetail.sql.syntax.statements import (
     Why,
 )
 from dovetail.sql.syntax.types import LOCAL
+from tests.conformance.load import read_yaml
 from tests.paths import CASES
 
 
@@ -470,7 +470,7 @@ def _statements_of_cases() -> list[str]:
     """Every DDL statement and query of the conformance cases, once each."""
     found: dict[str, None] = {}
     for path in sorted(CASES.rglob("*.yaml")):
-        for case in yaml.safe_load(path.read_text()):
+        for case in read_yaml(path):
             queries = [case["query"], *(after["query"] for after in case["expect"].get("then", []))]
             runs = [step["run"] for step in case["steps"] if "run" in step]
             found.update(dict.fromkeys([*case["ddl"], *queries, *runs]))

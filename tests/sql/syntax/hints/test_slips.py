@@ -6,11 +6,11 @@ import re
 from functools import cache
 
 import pytest
-import yaml
 
 from dovetail.changelog.errors import SqlError, SyntaxFault
 from dovetail.sql.syntax.grammar.hints.trial import applied, repair
 from dovetail.sql.syntax.parse import parse
+from tests.conformance.load import read_yaml
 from tests.paths import ROOT
 
 OWN = (
@@ -47,7 +47,7 @@ def statements() -> list[str]:
     """Those of the conformance cases that can be read, and some more, without functions of Python."""
     found = dict.fromkeys(OWN)
     for path in sorted((ROOT / "tests" / "cases").rglob("*.yaml")):
-        for case in yaml.safe_load(path.read_text()):
+        for case in read_yaml(path):
             found |= dict.fromkeys([*case.get("ddl", []), case.get("query", "")])
     return [text for text in found if text and "$$" not in text and not fault_of(text)]
 
