@@ -20,8 +20,9 @@ PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## virtual environment, pinned dependencies, Kafka jars; does nothing when they are there
+setup: $(STAMP) ## virtual environment, pinned dependencies, Kafka jars and class archives; does nothing when they are there
 	@$(BIN)/python -m dovetail.services.jars
+	@$(BIN)/python -m dovetail.services.class_archives
 
 $(STAMP): requirements.lock pyproject.toml services/jars.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

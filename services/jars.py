@@ -28,9 +28,9 @@ from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
 
 from dovetail.changelog.errors import DovetailError, StackError
+from dovetail.runtime.java import find_java
 from dovetail.runtime.settings import Settings, read_settings
 from dovetail.runtime.storage.places import is_object_store
-from dovetail.services.java import find_java
 
 JarSet = Literal["broker", "spark", "s3a"]
 LOCK_FILE = Path(__file__).with_name("jars.lock")

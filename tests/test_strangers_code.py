@@ -50,7 +50,7 @@ MAY_READ = {
 }
 MAY_REPLACE = {("spark_jobs/forward.py", "os.execv"): "with the arguments that Spark gave to this process"}
 NO_PYTHON = {
-    "services/java.py": "java -version",
+    "runtime/java.py": "java -version",
     "services/jars.py": "Ivy, in Java",
     "services/stack/servers/kafka.py": "Kafka's tool for its storage, in Java",
 }

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
+from dovetail.runtime.class_archive import ClassArchive
 from dovetail.runtime.packages import PACKAGE_ROOT
 from dovetail.runtime.processes.forked import ForkServer
 from dovetail.runtime.storage.storage import Storage
@@ -134,10 +135,11 @@ def start_session(
 
     Raises StackError for settings by which others would get in.
     """
+    driver_options = _with_class_archive(java_options, jars) if is_local(master) else java_options
     chosen = {
         "spark.executor.extraJavaOptions": java_options,
-        "spark.driver.extraJavaOptions": java_options,
-        **({} if scratch is None else _keeps_files_in(scratch, java_options)),
+        "spark.driver.extraJavaOptions": driver_options,
+        **({} if scratch is None else _keeps_files_in(scratch, driver_options)),
         "spark.sql.streaming.pollingDelay": f"{polling_delay_ms}ms",
         **SECURITY,
         **_SETTINGS,
@@ -163,6 +165,16 @@ def start_session(
         session.sparkContext.addArchive(f"{code.write(Path(folder))}#{code.folder}")
     session.dataSource.register(KafkaSource)
     return session
+
+
+def _with_class_archive(java_options: str, jars: Sequence[Path]) -> str:
+    """With the archive that lies beside the folders of ``jars``, where there is one."""
+    return " ".join([java_options, *map(quoted, ClassArchive.of_spark(jars[0].parent.parent).options)])
+
+
+def quoted(option: str) -> str:
+    """An option of Java as one word for Spark."""
+    return f'"{option}"'
 
 
 def _keeps_files_in(scratch: Path, java_options: str) -> dict[str, str]:

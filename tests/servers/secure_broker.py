@@ -12,9 +12,9 @@ from pathlib import Path
 
 from dovetail.broker.address import BrokerAddress, BrokerSecurity, PasswordLogin, Tls
 from dovetail.broker.presence import broker_answers
+from dovetail.runtime.java import find_java
 from dovetail.runtime.settings import read_settings
 from dovetail.services.jars import jar_folder
-from dovetail.services.java import find_java
 from dovetail.services.stack.free_ports import choose_ports
 from tests.servers.certificates import CLIENT, write_certificates
 from tests.servers.process import PASSWORD, Server

@@ -11,9 +11,10 @@ from pathlib import Path
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.presence import broker_answers
 from dovetail.changelog.errors import StackError
+from dovetail.runtime.class_archive import ClassArchive
+from dovetail.runtime.java import find_java
 from dovetail.runtime.settings import Settings
 from dovetail.services.jars import jar_folder
-from dovetail.services.java import find_java
 from dovetail.services.stack.component import Launch
 from dovetail.services.stack.free_ports import LOOPBACK, choose_ports, port_of
 
@@ -84,14 +85,16 @@ class KafkaBroker:
         return Launch((*java, "kafka.Kafka", str(server_properties)), endpoint=f"{LOOPBACK}:{port}")
 
     def _java(self, settings: Settings, folder: Path) -> tuple[str, ...]:
+        jars = jar_folder(settings, "broker")
         return (
             str(find_java().executable),
+            *ClassArchive.of_broker(settings.jars).options,
             f"-Xmx{settings.kafka_heap_mb}m",
             "-XX:+UseSerialGC",
             "-Djava.awt.headless=true",
             f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
             "-cp",
-            f"{jar_folder(settings, 'broker')}/*",
+            f"{jars}/*",
         )
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:

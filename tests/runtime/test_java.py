@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.changelog.errors import StackError
-from dovetail.services.java import find_java
+from dovetail.runtime.java import find_java
 
 
 def java_home(folder: Path, version: str) -> Path:

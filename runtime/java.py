@@ -30,7 +30,7 @@ class Java:
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     """The Java of ``JAVA_HOME``, else of the PATH; :class:`StackError` when it is missing or too old."""
-    executable = _executable(environ)
+    executable = java_executable(environ)
     major = _major_version(executable)
     if major < OLDEST_MAJOR:
         raise StackError(
@@ -41,7 +41,8 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     return Java(executable, major)
 
 
-def _executable(environ: Mapping[str, str]) -> Path:
+def java_executable(environ: Mapping[str, str] = os.environ) -> Path:
+    """The program that starts a JVM; :class:`StackError` where there is none."""
     home = environ.get("JAVA_HOME")
     if home:
         executable = Path(home) / "bin" / "java"
