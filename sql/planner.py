@@ -21,7 +21,6 @@ from dovetail.sql.bind.from_clause.inlined_view import inlined
 from dovetail.sql.bind.named_columns import named_as
 from dovetail.sql.bind.reading import reading
 from dovetail.sql.bind.static import is_static
-from dovetail.sql.expressions.times.digits import digits
 from dovetail.sql.fragments import Fragment
 from dovetail.sql.functions.growth import counted
 from dovetail.sql.functions.translate import Dialect
@@ -35,7 +34,7 @@ from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.delta_choice import DeltaChoice
 from dovetail.sql.plan.state.unbounded_joins import unbounded_joins
 from dovetail.sql.query_settings import QuerySettings, Value, checked
-from dovetail.sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planned
+from dovetail.sql.relations import Consulted, MadeOf, Relations, Sizes, Stream
 from dovetail.sql.rules import meeting, rewritten
 from dovetail.sql.syntax.faults import told_in_order
 from dovetail.sql.syntax.grammar.hints.foreign_names import with_own_names
@@ -209,7 +208,7 @@ def _planned_by_name(
     sizes: Sizes | None,
 ) -> Plan:
     merged = checked({**(settings or {}), **statement.settings})
-    with digits(told=bool(merged["time_digits"])), counted():
+    with counted():
         return _planned(name, statement, Consulted.of(catalog), merged, sizes)
 
 
@@ -281,8 +280,7 @@ def _read(
     """The query, its dialect, and the settings that come with it: not every view tells which of its rows are final."""
     query, dialect = reading(statement, catalog)
     final = _closes(statement.emit) or (settings["output"] == "append" and is_grouped(query))
-    told = bool(settings["view_watermarks"])
-    query, of_view = inlined(query, catalog, lambda view: told and _tells(view, catalog)) if final else (query, {})
+    query, of_view = inlined(query, catalog, lambda view: _tells(view, catalog)) if final else (query, {})
     return query, dialect, of_view
 
 
@@ -377,12 +375,7 @@ def stream_of(catalog: Relations, name: str) -> Stream:
 def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
     """How the output of a materialized view is read by others."""
     consulted = Consulted.of(catalog)
-
-    def stream(view: CreateView) -> Stream:
-        found = _written(view, consulted)
-        return replace(found, schema=replace(found.schema, columns=as_planned(found.schema.columns)))
-
-    return stream
+    return lambda view: _written(view, consulted)
 
 
 def _written(view: CreateView, catalog: Consulted) -> Stream:

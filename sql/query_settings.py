@@ -132,20 +132,6 @@ SETTINGS: tuple[Setting, ...] = (
         "what several joins, groups or sides of a join would each keep is read and kept once; 0: each for itself",
     ),
     Setting(
-        "view_watermarks",
-        bool,
-        "",
-        True,
-        "a view that is read tells its watermark, where it has one; 0: it is read without",
-    ),
-    Setting(
-        "time_digits",
-        bool,
-        "",
-        True,
-        "times are as fine as their types say: datetime64(3) has 3 digits of seconds; 0: all have 6",
-    ),
-    Setting(
         "default_hash_join",
         str,
         "",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dovetail.changelog.errors import Unsupported
-from dovetail.changelog.schema import Column, StreamSchema
+from dovetail.changelog.schema import StreamSchema
 from dovetail.joins.dataflow.ports import Watermark
-from dovetail.sql.expressions.times.digits import planned
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import (
     CreateDictionary,
@@ -138,11 +137,4 @@ class Stream:
 
     @staticmethod
     def declared(statement: CreateStream) -> Stream:
-        included = tuple(replace(one, type=planned(one.type)) for one in statement.included)
-        schema = replace(statement.schema, columns=as_planned(statement.columns), included=included)
-        return Stream(schema, statement.topic or statement.name, statement.rules, statement.watermark)
-
-
-def as_planned(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Declared columns in the types that a plan has them in."""
-    return tuple(replace(column, type=planned(column.type)) for column in columns)
+        return Stream(statement.schema, statement.topic or statement.name, statement.rules, statement.watermark)

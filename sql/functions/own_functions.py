@@ -11,7 +11,6 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.dict_functions import dict_function
 from dovetail.sql.expressions.python_functions import PythonFunction
-from dovetail.sql.expressions.times.digits import planned
 from dovetail.sql.functions.aggregate_calls import is_aggregate
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.registry import Function, Registry, Row, Unfit
@@ -66,7 +65,7 @@ class WithFunctions:
 
 
 def _callable(definition: CreateFunction, dialect: Dialect) -> Function:
-    takes, returns = tuple(planned(kind) for _, kind in definition.arguments), planned(definition.returns)
+    takes, returns = tuple(kind for _, kind in definition.arguments), definition.returns
     function = PythonFunction(definition.name, takes, returns, definition.body, definition.volatile)
 
     def build(arguments: Sequence[Typed]) -> Typed:

@@ -13,7 +13,6 @@ from dovetail.changelog.schema import TIME
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.bind.bounded.snapshot_items import SnapshotItem, columns_in, content_schema, renamed_relation
 from dovetail.sql.bind.scope import place_of
-from dovetail.sql.expressions.times.digits import planned
 from dovetail.sql.relations import Stream, with_rows
 from dovetail.sql.syntax.statements import CreateDictionary, CreateFunction, CreateStream, CreateView
 from dovetail.sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
@@ -29,7 +28,7 @@ class SnapshotRelations:
     def item(self, table: exp.Table, definition: object, name: str, alias: str, keys: Sequence[str]) -> SnapshotItem:
         """A relation of the catalog, in the place of ``table``; ``keys`` are those of ``changelog(x, k)``."""
         if isinstance(definition, CreateDictionary):
-            self.read[name] = pa.schema([pa.field(column.name, planned(column.type)) for column in definition.columns])
+            self.read[name] = pa.schema([pa.field(column.name, column.type) for column in definition.columns])
             renamed_relation(table, name, alias, [])
             return SnapshotItem(alias, columns_in(self.read[name]))
         stream = self._stream(definition, table)

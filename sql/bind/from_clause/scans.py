@@ -7,7 +7,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dovetail.changelog.schema import SEQUENCE, TIME, Kind
-from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.functions.growth import read_relation
 from dovetail.sql.functions.translate import Dialect
@@ -34,17 +33,11 @@ def scanned(stream: Stream, alias: str, settings: QuerySettings, dialect: Dialec
         trusted=stream.trusted,
         watermark=stream.watermark if stream.schema.kind == Kind.APPEND else None,
         stated=stream.watermark,
-        told=_told(stream, settings),
+        told=tuple(replace(one, idle_ms=settings.duration_ms("idle_timeout")) for one in stream.told),
     )
     node = _started(scan, settings, seeks)
     starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
     return FromItem.of(node, alias, starred, dialect, hidden=reserved)
-
-
-def _told(stream: Stream, settings: QuerySettings) -> tuple[Watermark, ...]:
-    if not settings["view_watermarks"]:
-        return ()
-    return tuple(replace(one, idle_ms=settings.duration_ms("idle_timeout")) for one in stream.told)
 
 
 def _started(scan: Scan, settings: QuerySettings, seeks: bool) -> Scan:

@@ -11,7 +11,7 @@ from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Column, Kind
 from dovetail.changelog.suggest import suggestion
 from dovetail.joins.dataflow.lookup import LookupTarget
 from dovetail.sql.plan.nodes import Cover, LookupTable
-from dovetail.sql.relations import Stream, as_planned
+from dovetail.sql.relations import Stream
 from dovetail.sql.syntax.statements import Clause, CreateDictionary, CreateStream, CreateView, Index
 from dovetail.sql.transforms.static_join_step import default_of
 
@@ -28,7 +28,7 @@ def of_dictionary(definition: CreateDictionary, alias: str) -> LookupTable:
         name=definition.name,
         cover=Cover.ANY if definition.external else Cover.KEY,
         columns=tuple((f"{alias}.{name}", name) for name in names),
-        declared=as_planned(definition.columns),
+        declared=tuple(definition.columns),
         primary_key=definition.primary_key,
         kept=definition.source.name if definition.external else _kept(definition.layout),
     )
@@ -90,7 +90,7 @@ def attribute(definition: CreateDictionary, name: str, place: str) -> Column:
             where=place,
             fix=suggestion(name, attributes),
         )
-    return as_planned([attributes[name]])[0]
+    return attributes[name]
 
 
 def attribute_defaults(definition: CreateDictionary) -> Mapping[str, Any]:

@@ -7,15 +7,11 @@ digits of its own (``to_datetime``, ``to_start_of_hour``), it notes them on its 
     at datetime64(3)      at + INTERVAL 1 MINUTE    3 digits
                           to_start_of_hour(at)      none
                           at + INTERVAL 5 MICROSECOND, to_timestamp(x)      6 digits
-
-Releases before had all but ``_tp_time`` in microseconds; plans that were made so are made again under ``whole``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -24,7 +20,6 @@ UNITS = ("s", "ms", "us")
 """From coarse to fine."""
 _MARK = "digits"
 """The key in the metadata of a tree under which a function notes its unit."""
-_told: ContextVar[bool] = ContextVar("digits of times are told", default=True)
 
 _PICKS = {
     **dict.fromkeys(("coalesce", "ifnull", "greatest", "least"), slice(None)),
@@ -45,40 +40,8 @@ _STEPS = {
 }
 
 
-@contextmanager
-def digits(told: bool) -> Iterator[None]:
-    """Whether the plans that are made within tell how fine times are."""
-    before = _told.set(told)
-    try:
-        yield
-    finally:
-        _told.reset(before)
-
-
-def instant(unit: str) -> pa.DataType:
-    """The type of a time of Timeplus that is so fine."""
-    return pa.timestamp(unit if _told.get() else "us", "UTC")
-
-
-def planned(kind: pa.DataType) -> pa.DataType:
-    """The type in which a plan has a declared one; types within it as well."""
-    if _told.get():
-        return kind
-    if pa.types.is_timestamp(kind) and kind.tz:
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_list(kind):
-        return pa.list_(planned(kind.value_type))
-    if pa.types.is_map(kind):
-        return pa.map_(planned(kind.key_type), planned(kind.item_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, planned(field.type)) for field in kind])
-    return kind
-
-
 def marked(tree: exp.Expr, unit: str) -> exp.Expr:
     """``tree`` with the note that it is so fine."""
-    if not _told.get():
-        return tree
     noted = exp.Paren(this=tree.copy()) if isinstance(tree, exp.Column) else tree.copy()
     noted.meta[_MARK] = unit
     return noted
@@ -90,7 +53,7 @@ def finer(units: Iterable[str]) -> str:
 
 def narrowed(kind: pa.DataType, tree: exp.Expr, schema: pa.Schema) -> pa.DataType:
     """``kind``, that of the engine for ``tree`` over rows of ``schema``, at the unit that the tree has."""
-    if kind != pa.timestamp("us", "UTC") or not _told.get():
+    if kind != pa.timestamp("us", "UTC"):
         return kind
     unit = _unit(tree, schema)
     return kind if unit is None else pa.timestamp(unit, "UTC")

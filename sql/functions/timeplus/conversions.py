@@ -8,7 +8,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.expressions.times.digits import instant as instant_type
 from dovetail.sql.expressions.times.digits import marked
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit, arity_of
 from dovetail.sql.functions.typed import Typed, filled
@@ -47,7 +46,7 @@ def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed], unit: str | No
     """
     written = zones[0].literal if zones else value.zone
     unit = unit or (value.type.unit if value.is_instant else "us")
-    made = value.of(marked(tree, unit), instant_type(unit))
+    made = value.of(marked(tree, unit), pa.timestamp(unit, "UTC"))
     made.zone = written if isinstance(written, str) else None
     return made
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.expressions.times.digits import marked, planned
+from dovetail.sql.expressions.times.digits import marked
 from dovetail.sql.functions.arguments import whole
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import COMMON
@@ -67,7 +67,7 @@ class TimeplusDialect:
         """Those of users are in the catalog."""
 
     def type_of(self, written: exp.DataType) -> pa.DataType:
-        return planned(arrow(written.sql(dialect="clickhouse").lower(), Rules.TIMEPLUS))
+        return arrow(written.sql(dialect="clickhouse").lower(), Rules.TIMEPLUS)
 
     def cast(self, value: Typed, kind: pa.DataType) -> exp.Expr:
         if value.type == kind:

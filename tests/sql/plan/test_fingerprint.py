@@ -59,19 +59,12 @@ STATEFUL = (
     "except_all",
     "union_of_watermarks",
 )
-OF_TIMES = ("asof", "range_left_once", "grows_window")
 LOOKUPS = ("lookup_dictionary", "lookup_direct_index", "temporal_updating", "mixed")
 
 
 @pytest.mark.parametrize("name", STATEFUL)
 def test_the_form_of(name: str, golden: Callable[[str, str], None]) -> None:
-    """That of releases whose times had six digits everywhere."""
-    held(name, World.of(*test_explain.DDL).plan(test_explain.QUERIES[name], time_digits=False), golden)
-
-
-@pytest.mark.parametrize("name", OF_TIMES)
-def test_the_form_of_times_with_their_digits(name: str, golden: Callable[[str, str], None]) -> None:
-    held(f"{name}_digits", World.of(*test_explain.DDL).plan(test_explain.QUERIES[name]), golden)
+    held(name, World.of(*test_explain.DDL).plan(test_explain.QUERIES[name]), golden)
 
 
 @pytest.mark.parametrize("name", LOOKUPS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.formats import json_text
-from dovetail.sql.expressions.evaluate import evaluate
+from dovetail.sql.expressions.evaluate import evaluate, run
 from dovetail.sql.plan.nodes import Map
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.planner import plan_query
@@ -74,10 +74,10 @@ OVER_ROWS = (
 )
 
 
-def type_of(text: str, *, told: bool = True) -> pa.DataType:
+def type_of(text: str) -> pa.DataType:
     statement = parse_one(text)
     assert isinstance(statement, Select)
-    return plan_query("q", statement, CATALOG, {"time_digits": told}).schema.field("a").type
+    return plan_query("q", statement, CATALOG).schema.field("a").type
 
 
 @pytest.mark.parametrize("source", ["s", "table(s)"])
@@ -89,12 +89,6 @@ def test_an_expression_is_as_fine_as_timeplus_has_it(expression: str, unit: str,
 @pytest.mark.parametrize(("text", "unit"), OVER_ROWS)
 def test_over_groups_windows_and_unions(text: str, unit: str) -> None:
     assert type_of(text) == pa.timestamp(unit, "UTC")
-
-
-@pytest.mark.parametrize("text", [f"SELECT {one} AS a FROM s" for one, _ in UNITS] + [one for one, _ in OVER_ROWS])
-def test_plans_of_releases_before_have_microseconds(text: str) -> None:
-    found = type_of(text, told=False)
-    assert found == pa.timestamp("ms" if text == "SELECT _tp_time AS a FROM s" else "us", "UTC")
 
 
 def instants(unit: str) -> st.SearchStrategy[int | None]:
@@ -116,24 +110,23 @@ ROWS = st.lists(
 
 
 CUT = ("CAST(u AS datetime)", "u::datetime64(3)")
-"""Casts that plans of releases before did not cut off."""
+"""Casts, which are cut off only as they are taken into their type."""
 
 
 @given(rows=ROWS, expression=st.sampled_from([one for one, _ in UNITS if one not in ("_tp_time", *CUT)]))
 def test_no_value_is_finer_than_its_type(rows: list[tuple[object, ...]], expression: str) -> None:
-    """Where a function has digits of its own, the engine has cut off the others: both plans have the same instant."""
+    """The engine has cut off the digits that the type does not have: taking its value into the type changes nothing."""
     statement = parse_one(f"SELECT {expression} AS a FROM table(s)")
     assert isinstance(statement, Select)
     names = ("k", "d", "m", "u", "x", "f")
     kinds = (pa.int64(), *(pa.timestamp(unit, "UTC") for unit in ("s", "ms", "us")), pa.string(), pa.float64())
     columns = [pa.array(list(values), kind) for values, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
     content = pa.table([*columns, pa.array([0] * len(rows), pa.timestamp("ms", "UTC"))], names=[*names, "_tp_time"])
-    found, whole = (
-        plan.snapshot.run({"s": content}).column("a").cast(pa.timestamp("us", "UTC"))
-        for told in (True, False)
-        if (plan := plan_query("q", statement, CATALOG, {"time_digits": told})).snapshot is not None
-    )
-    assert found.equals(whole)
+    snapshot = plan_query("q", statement, CATALOG).snapshot
+    assert snapshot is not None
+    microseconds = pa.timestamp("us", "UTC")
+    computed = run(snapshot.sql, {"s": content}).column("a").cast(microseconds)
+    assert snapshot.run({"s": content}).column("a").cast(microseconds).equals(computed)
 
 
 @given(micros=instants("us"))
