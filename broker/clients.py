@@ -1,20 +1,21 @@
 """The clients of Kafka: each one that Dovetail uses is made here, from the address of the cluster.
 
-What all of them share is said once: how they reach the brokers, by which name the brokers know them, and that they
-write nothing to a log. Whoever uses a client adds what its task needs.
+What all of them share is said once: how they reach the brokers, by which name the brokers know them, that they write
+nothing to a log, and that what they raise is a BrokerError. Whoever uses a client adds what its task needs.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.errors import broker_errors
 
 ClientSettings = Mapping[str, Any]
 """Settings of librdkafka, by name."""
@@ -34,58 +35,78 @@ back.
 """
 
 
-def consumer(brokers: BrokerAddress, group: str, settings: ClientSettings) -> Consumer:
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def _telling(call: Callable[Given, Found]) -> Callable[Given, Found]:
+    """The call of a client, which raises BrokerError."""
+
+    @wraps(call)
+    def told(*given: Given.args, **named: Given.kwargs) -> Found:
+        with broker_errors():
+            return call(*given, **named)
+
+    return told
+
+
+class TopicConsumer(Consumer):
+    """All that asks a broker raises BrokerError. A message may be the notice of a fault: ``errors.fault_of``."""
+
+    poll = _telling(Consumer.poll)
+    consume = _telling(Consumer.consume)
+    assign = _telling(Consumer.assign)
+    committed = _telling(Consumer.committed)
+    get_watermark_offsets = _telling(Consumer.get_watermark_offsets)
+
+
+class TopicProducer(Producer):
+    """All that asks a broker raises BrokerError, but ``produce``: it is called for single messages."""
+
+    poll = _telling(Producer.poll)
+    flush = _telling(Producer.flush)
+    purge = _telling(Producer.purge)
+    produce_batch = _telling(Producer.produce_batch)
+    init_transactions = _telling(Producer.init_transactions)
+    begin_transaction = _telling(Producer.begin_transaction)
+    send_offsets_to_transaction = _telling(Producer.send_offsets_to_transaction)
+    commit_transaction = _telling(Producer.commit_transaction)
+    abort_transaction = _telling(Producer.abort_transaction)
+
+
+class Admin(AdminClient):
+    """What the functions of ``topics`` ask by. Most of its calls give a promise: ``errors.answer``."""
+
+    list_topics = _telling(AdminClient.list_topics)
+    create_topics = _telling(AdminClient.create_topics)
+    create_partitions = _telling(AdminClient.create_partitions)
+    delete_topics = _telling(AdminClient.delete_topics)
+    describe_topics = _telling(AdminClient.describe_topics)
+    describe_configs = _telling(AdminClient.describe_configs)
+    describe_cluster = _telling(AdminClient.describe_cluster)
+    list_offsets = _telling(AdminClient.list_offsets)
+    delete_consumer_groups = _telling(AdminClient.delete_consumer_groups)
+    alter_consumer_group_offsets = _telling(AdminClient.alter_consumer_group_offsets)
+
+
+def consumer(brokers: BrokerAddress, group: str, settings: ClientSettings) -> TopicConsumer:
     """It commits what it is told to commit, and nothing by itself.
 
     group   a consumer that is assigned its partitions by hand has one for the broker's logs only, and never joins it
     """
-    return Consumer({**_shared(brokers), "group.id": group, "enable.auto.commit": False, **settings})
+    with broker_errors():
+        return TopicConsumer({**_shared(brokers), "group.id": group, "enable.auto.commit": False, **settings})
 
 
-class FencedProducer(Producer):
-    """Where it is fenced while it calls those back who wait for their messages, it says so.
-
-    The library goes on calling back with its exception pending. Python then knows of nothing but a callback that has
-    "returned a result with an exception set", which would pass for a defect.
-    """
-
-    def poll(self, *timeout: float) -> int:
-        with _own_failure():
-            return super().poll(*timeout)
-
-    def flush(self, *timeout: float) -> int:
-        with _own_failure():
-            return super().flush(*timeout)
-
-    def commit_transaction(self, *timeout: float) -> None:
-        with _own_failure():
-            super().commit_transaction(*timeout)
-
-    def abort_transaction(self, *timeout: float) -> None:
-        with _own_failure():
-            super().abort_transaction(*timeout)
-
-
-@contextmanager
-def _own_failure() -> Iterator[None]:
-    try:
-        yield
-    except SystemError as overtaken:
-        cause = overtaken.__cause__
-        while isinstance(cause, SystemError):
-            cause = cause.__cause__
-        if not isinstance(cause, KafkaException):
-            raise
-        raise cause from None
-
-
-def producer(brokers: BrokerAddress, settings: ClientSettings) -> Producer:
+def producer(brokers: BrokerAddress, settings: ClientSettings) -> TopicProducer:
     """Keys find their partitions as those of the Java client do, so that they meet the keys of other producers."""
-    return FencedProducer({**_shared(brokers), "partitioner": "murmur2_random", **settings})
+    with broker_errors():
+        return TopicProducer({**_shared(brokers), "partitioner": "murmur2_random", **settings})
 
 
-def admin(brokers: BrokerAddress, settings: ClientSettings | None = None) -> AdminClient:
-    return AdminClient({**_shared(brokers), **(settings or {})})
+def admin(brokers: BrokerAddress, settings: ClientSettings | None = None) -> Admin:
+    with broker_errors():
+        return Admin({**_shared(brokers), **(settings or {})})
 
 
 def _shared(brokers: BrokerAddress) -> dict[str, Any]:

@@ -5,22 +5,51 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+import pyarrow as pa
+from confluent_kafka import Message, TopicPartition
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.clients import TopicConsumer
+from dovetail.broker.errors import BrokerFault, fault_of
+from dovetail.broker.reader import as_records
 from dovetail.changelog.errors import DovetailError, ServiceUnavailable
 
 _LOG = logging.getLogger("dovetail.broker")
 _POLL_S = 0.1
 _PAUSE_S = 1.0
 _WAIT_S = 60.0
-# The library's own errors, as against those of the broker, are named with an underscore, but public.
-_PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001
-_GONE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
+
+
+@dataclass(frozen=True, slots=True)
+class TakenRecords:
+    """Some records of a topic, in order within each partition."""
+
+    messages: list[Message]
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """Partition → the offset that follows its last one."""
+        return {message.partition() or 0: (message.offset() or 0) + 1 for message in self.messages}
+
+    def table(self, *, headed: bool) -> pa.Table:
+        """``reader.RECORDS``, or HEADED."""
+        return as_records(self.messages, headed=headed)
+
+    def by_partition(self) -> dict[int, list[tuple[int, bytes | None, bytes | None]]]:
+        """Partition → offset, key and value of each."""
+        found: defaultdict[int, list[tuple[int, bytes | None, bytes | None]]] = defaultdict(list)
+        for message in self.messages:
+            found[message.partition() or 0].append((message.offset() or 0, message.key(), message.value()))
+        return found
 
 
 class TopicSink(Protocol):
@@ -29,7 +58,7 @@ class TopicSink(Protocol):
     An error is told to those who wait, and the same records come again after a pause.
     """
 
-    def take(self, records: list[Message], ended: Mapping[int, int]) -> None:
+    def take(self, records: TakenRecords, ended: Mapping[int, int]) -> None:
         """Some records; ``ended``: partition → its end, where it was read so far. Calls ``TopicFollower.move``."""
         ...
 
@@ -131,7 +160,7 @@ class TopicFollower:
             self._stopped.wait(_PAUSE_S)
 
     def _fail(self, failure: Exception) -> None:
-        if isinstance(failure, DovetailError | KafkaException):
+        if isinstance(failure, DovetailError):
             _LOG.warning("following %s: %s", self._topic, failure)
         else:
             _LOG.exception("following %s", self._topic, exc_info=failure)
@@ -140,7 +169,7 @@ class TopicFollower:
             self._moved.notify_all()
         self._stopped.wait(_PAUSE_S)
 
-    def _read(self, consumer: Consumer) -> None:
+    def _read(self, consumer: TopicConsumer) -> None:
         while not self._stopped.is_set():
             first = consumer.poll(_POLL_S)
             if first is not None:
@@ -155,17 +184,19 @@ class TopicFollower:
             error = message.error()
             if error is None:
                 records.append(message)
-            elif error.code() == _PARTITION_EOF:
+                continue
+            fault = fault_of(error)
+            if fault is BrokerFault.END_OF_PARTITION:
                 # The offsets before it may be marks of transactions, which no reader sees.
                 ended[message.partition() or 0] = message.offset() or 0
-            elif error.code() in _GONE:
+            elif fault is BrokerFault.RECORDS_GONE:
                 raise _Missed
             elif error.fatal() or not error.retriable():
                 _LOG.warning("following %s: %s", self._topic, error.str())
         if records or ended:
-            self._sink.take(records, ended)
+            self._sink.take(TakenRecords(records), ended)
 
-    def _consumer(self) -> Consumer:
+    def _consumer(self) -> TopicConsumer:
         settings = {
             "auto.offset.reset": self._reset,
             "isolation.level": "read_committed",

@@ -10,10 +10,12 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.clients import TopicConsumer
+from dovetail.broker.errors import BrokerFault, fault_of
 from dovetail.broker.reader import as_records
 from dovetail.changelog.errors import DovetailError, RecordsGone, ServiceUnavailable
 
@@ -79,7 +81,7 @@ def read(
         consumer.unassign()
 
 
-def _consumed(consumer: Consumer, expected: int) -> list[Message]:
+def _consumed(consumer: TopicConsumer, expected: int) -> list[Message]:
     """What is there: a small range is not waited for to become a large one."""
     if expected >= _BATCH:
         return consumer.consume(_BATCH, _POLL_S)
@@ -100,7 +102,7 @@ def _records(messages: list[Message], *, headed: bool) -> tuple[pa.Table, int]:
     notices = [message for message in messages if message.error() is not None]
     for notice in notices:
         error = notice.error()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+        if error is not None and fault_of(error) is not BrokerFault.END_OF_PARTITION:
             raise _unreadable(notice, error)
         position = notice.offset() or 0
     if notices:
@@ -116,7 +118,7 @@ def _before(records: pa.Table, end: int) -> pa.Table:
 
 
 @lru_cache(maxsize=4)
-def _consumer(brokers: BrokerAddress) -> Consumer:
+def _consumer(brokers: BrokerAddress) -> TopicConsumer:
     """Never joins its group: partitions are assigned by hand, and offsets stand in Spark's checkpoint."""
     settings = {
         # Records that are gone are an error; skipping them would lose them silently.
@@ -144,7 +146,7 @@ def _silent(brokers: BrokerAddress, waiting: Iterable[tuple[str, int]]) -> Servi
 
 def _unreadable(message: Message, error: KafkaError) -> DovetailError:
     place = f"{message.topic()}[{message.partition()}]"
-    if error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
+    if fault_of(error) is BrokerFault.RECORDS_GONE:
         return RecordsGone(
             f"records of {place} are gone that the query has not read yet: {error.str()}",
             fix="give the topic a longer retention; to go on without them, drop the query and create it again",

@@ -7,10 +7,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.errors import BrokerError, BrokerFault, answer
 from dovetail.changelog.errors import ServiceUnavailable
 
 _ANSWER_S = 2.0
@@ -19,13 +20,6 @@ _LOOK_S = 1.0
 _LOOK_ANSWER_S = 3.0
 _SILENT_S = 4.0
 """A broker that answers after so long is slow, and not gone."""
-_LOGIN = frozenset(
-    {
-        KafkaError._AUTHENTICATION,  # noqa: SLF001 - so the library spells its public codes
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-    }
-)
 _START = (
     "dovetail status shows whether the broker runs; dovetail up starts it; "
     "DOVETAIL_BROKERS names brokers elsewhere, DOVETAIL_BROKER_TIMEOUT_S the wait"
@@ -66,36 +60,36 @@ def await_broker(brokers: BrokerAddress, timeout_s: float, process: str) -> None
 
 def no_answer(brokers: BrokerAddress, timeout_s: float) -> NoAnswer | None:
     """Why they do not answer within the time; None if they do."""
-    heard: list[KafkaError] = []
-    client = clients.admin(brokers, {"error_cb": heard.append})
+    heard: list[BrokerError] = []
+    client = clients.admin(brokers, {"error_cb": lambda error: heard.append(BrokerError.of(error))})
     try:
         client.list_topics(timeout=timeout_s)
-    except KafkaException as failure:
+    except BrokerError as failure:
         client.poll(0)
-        return _explained([*heard, failure.args[0]], brokers)
+        return _explained([*heard, failure], brokers)
     return None
 
 
-def _explained(heard: Sequence[KafkaError], brokers: BrokerAddress) -> NoAnswer:
+def _explained(heard: Sequence[BrokerError], brokers: BrokerAddress) -> NoAnswer:
     """What a client hears of its connections says more than the error of the call that waited for them."""
-    reasons = [error for error in heard if error.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
+    reasons = [error for error in heard if error.fault is not BrokerFault.ALL_DOWN]
     for error in reasons:
         if refusal := _refusal(error):
             return refusal
     if len(reasons) == 1 < len(heard):
         told = brokers.security.protocol
         return NoAnswer(f"a broker was reached, and hung up on one that speaks {told}", _MEND_PROTOCOL)
-    return NoAnswer(reasons[0].str() or "no reason was given")
+    return NoAnswer(reasons[0].reason or "no reason was given")
 
 
-def _refusal(error: KafkaError) -> NoAnswer | None:
+def _refusal(error: BrokerError) -> NoAnswer | None:
     """What to do where the brokers are there, and do not take this client."""
-    text = error.str()
+    text = error.reason
     if "PLAINTEXT broker listener" in text or "supported mechanisms:  " in text:
         return NoAnswer(text, _MEND_PROTOCOL)
-    if error.code() in _LOGIN:
+    if error.fault is BrokerFault.LOGIN:
         return NoAnswer(text, _MEND_LOGIN)
-    if error.code() == KafkaError._SSL or "SSL routines" in text:  # noqa: SLF001
+    if error.fault is BrokerFault.TLS or "SSL routines" in text:
         return NoAnswer(text, _MEND_TLS)
     return None
 
@@ -127,15 +121,15 @@ class BrokerWatch:
         return f"no broker has answered at {self._brokers} for {silent_s:.0f} s{refused}"
 
     def _hear(self, error: KafkaError) -> None:
-        if refusal := _refusal(error):
+        if refusal := _refusal(BrokerError.of(error)):
             self._refused = refusal.reason
 
     def _ask(self) -> None:
         client = clients.admin(self._brokers, {"error_cb": self._hear})
         while not self._ended.wait(_LOOK_S):
             try:
-                client.describe_cluster(request_timeout=_LOOK_ANSWER_S).result(_LOOK_ANSWER_S)
-            except (KafkaException, TimeoutError):
+                answer(client.describe_cluster(request_timeout=_LOOK_ANSWER_S), _LOOK_ANSWER_S)
+            except BrokerError:
                 client.poll(0)
                 continue
             self._refused = ""

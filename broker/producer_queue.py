@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, Message, TopicPartition
+
+from dovetail.broker.clients import TopicProducer
+from dovetail.broker.errors import BrokerError, BrokerFault, broker_errors
 
 OutgoingMessage = dict[str, Any]
-"""``key``, ``value``, and where needed ``headers`` or ``callback``."""
+"""``key``, ``value``, and where needed ``headers``."""
 
 QUEUE_BYTES = 1 << 30
 """So much waits to be sent, at most."""
@@ -18,8 +21,6 @@ OVERHEAD_BYTES = 600
 _BY_KEY = -1
 """librdkafka's RD_KAFKA_PARTITION_UA."""
 _CHUNK = 20_000
-# The library's own errors, as against those of the broker, are named with an underscore, but public.
-_TIMED_OUT = KafkaError._TIMED_OUT  # noqa: SLF001
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +33,28 @@ class Outgoing:
     """``produce_batch`` takes no headers."""
     partition: int = _BY_KEY
     """For all of them; else it goes by their keys. ``produce_batch`` passes over a message's own without a word."""
+    delivered: Callable[[int], None] | None = None
+    """Is given the offset of each, once it is there; what fails is told by the commit."""
 
 
-def refusal(messages: Sequence[OutgoingMessage], taken: int) -> KafkaError | None:
+def refusal(messages: Sequence[OutgoingMessage], taken: int) -> BrokerError | None:
     """Why ``produce_batch`` took only so many of the messages: it raises nothing, and calls nobody back."""
-    return None if taken == len(messages) else next(message["_error"] for message in messages if "_error" in message)
+    if taken == len(messages):
+        return None
+    return BrokerError.of(next(message["_error"] for message in messages if "_error" in message))
 
 
 class ProducerQueue:
     """The queue of a producer. It never gets full: a full one refuses a message and takes the next one."""
 
-    def __init__(self, producer: Producer, call_s: float) -> None:
+    def __init__(self, producer: TopicProducer, call_s: float) -> None:
         self._producer = producer
         self._call_s = call_s
         self._queued_bytes = 0
 
     def send(self, part: Outgoing) -> None:
-        """Raises KafkaException for a message that is refused; the transaction has to be aborted then."""
+        """Raises BrokerError for a message that is refused; the transaction has to be aborted then."""
+        on_delivery = None if part.delivered is None else _offsets_to(part.delivered)
         for start in range(0, len(part.messages), _CHUNK):
             chunk = part.messages[start : start + _CHUNK]
             size = sum([OVERHEAD_BYTES + len(message["value"] or b"") for message in chunk])
@@ -56,13 +62,19 @@ class ProducerQueue:
                 self._flush()
             self._queued_bytes += size
             if part.with_headers:
-                for message in chunk:
-                    self._producer.produce(part.topic, partition=part.partition, **message)
+                with broker_errors():
+                    for message in chunk:
+                        self._producer.produce(part.topic, partition=part.partition, **message)
             else:
-                refused = refusal(chunk, self._producer.produce_batch(part.topic, chunk, part.partition))
-                if refused is not None:
-                    raise KafkaException(refused)
+                taken = self._producer.produce_batch(part.topic, chunk, part.partition, on_delivery=on_delivery)
+                if refused := refusal(chunk, taken):
+                    raise refused
             self._producer.poll(0)
+
+    def send_offset(self, group: object, topic: str, partition: int, offset: int, metadata: str = "") -> None:
+        """Commit ``offset`` with the transaction, for a ``group`` or a member of it."""
+        place = TopicPartition(topic, partition, offset, metadata)
+        self._producer.send_offsets_to_transaction([place], group, self._call_s)
 
     def emptied(self) -> None:
         """The transaction is committed, so nothing waits."""
@@ -70,5 +82,13 @@ class ProducerQueue:
 
     def _flush(self) -> None:
         if self._producer.flush(self._call_s):
-            raise KafkaException(KafkaError(_TIMED_OUT, "the queue of messages was not sent in time"))
+            raise BrokerError("the queue of messages was not sent in time", BrokerFault.TIMED_OUT)
         self._queued_bytes = 0
+
+
+def _offsets_to(told: Callable[[int], None]) -> Callable[[KafkaError | None, Message], None]:
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            told(message.offset() or 0)
+
+    return delivered

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Message, TopicPartition
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.clients import TopicConsumer
+from dovetail.broker.errors import BrokerFault, fault_of
 from dovetail.broker.registry.client import schemas_of
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.decode import HEADERS, Decoder
@@ -81,7 +83,7 @@ class TopicReader:
     def _table(self, messages: list[Message]) -> pa.Table:
         return as_records(messages, headed=self.headed)
 
-    def _consumer(self, partitions: Iterable[int]) -> Consumer:
+    def _consumer(self, partitions: Iterable[int]) -> TopicConsumer:
         settings = {
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
@@ -126,7 +128,7 @@ def _is_end(message: Message, topic: str) -> bool:
     error = message.error()
     if error is None:
         return False
-    if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+    if fault_of(error) is BrokerFault.END_OF_PARTITION:
         return True
     raise ServiceUnavailable(f'"{topic}" cannot be read: {error.str()}', fix="dovetail status shows what runs")
 

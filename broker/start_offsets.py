@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
 from dovetail.broker import topics
+from dovetail.broker.clients import Admin
 from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import Unsupported
 
@@ -50,7 +51,7 @@ class Beginning:
     history: Offsets = field(default_factory=dict)
 
 
-def resolved_first_offsets(client: AdminClient, readings: Sequence[ReadStart]) -> list[FirstOffsets]:
+def resolved_first_offsets(client: Admin, readings: Sequence[ReadStart]) -> list[FirstOffsets]:
     """Where each reading begins, as offsets of records that are there, or are yet to come.
 
     Asked once in a query's life: "latest" means its very first start, and what is deleted after it is missed.
@@ -58,13 +59,13 @@ def resolved_first_offsets(client: AdminClient, readings: Sequence[ReadStart]) -
     return [_resolved(client, reading, topics.partitions(client, reading.topic)) for reading in readings]
 
 
-def _resolved(client: AdminClient, reading: ReadStart, partitions: Sequence[int]) -> FirstOffsets:
+def _resolved(client: Admin, reading: ReadStart, partitions: Sequence[int]) -> FirstOffsets:
     there = _asked(client, reading.topic, partitions, OffsetSpec.earliest())
     wanted = _starts(client, reading, partitions)
     return {partition: max(offset, there[partition]) for partition, offset in wanted.items()}
 
 
-def _starts(client: AdminClient, reading: ReadStart, partitions: Sequence[int]) -> FirstOffsets:
+def _starts(client: Admin, reading: ReadStart, partitions: Sequence[int]) -> FirstOffsets:
     wish = reading.start_offsets or ("latest" if reading.starts_latest else "earliest")
     if wish == "earliest":
         return dict.fromkeys(partitions, 0)
@@ -97,7 +98,7 @@ def _numbers(wish: str, reading: ReadStart) -> list[int]:
         ) from None
 
 
-def _asked(client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> FirstOffsets:
+def _asked(client: Admin, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> FirstOffsets:
     answers = topics.offsets(client, {TopicPartition(topic, partition): spec for partition in partitions})
     # A time after the last record has no offset (-1): the end it is.
     missing = [partition for (_, partition), offset in answers.items() if offset < 0]

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.errors import BrokerError, BrokerFault, answer
 from dovetail.broker.presence import NoAnswer, no_answer
 from dovetail.broker.start_offsets import ReadStart, least_offsets, resolved_first_offsets
 from dovetail.broker.topics import Offsets, PartitionOffsets, known_ids, message_bytes, offsets
@@ -23,6 +24,7 @@ _BROKER_DEFAULT = -1
 _POLL_S = 0.02
 _COMMITTED_S = 5.0
 _ASKED_AGAIN_S = 1.0
+_NEW_TOPIC = (BrokerFault.NO_TOPIC, BrokerFault.NO_LEADER)
 _WEEK_MS = 7 * 24 * 3600 * 1000
 
 
@@ -176,12 +178,9 @@ class TopicAdmin:
                 try:
                     found = offsets(self._admin, asked, level, self._timeout_s)
                     return {partition: offset for (_, partition), offset in found.items()}
-                except ServiceUnavailable:
-                    if time.monotonic() > end:
-                        raise
-                except KafkaException as failure:
+                except BrokerError as failure:
                     # Of a topic that was made a moment ago, not every broker knows.
-                    if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > end:
+                    if failure.fault not in _NEW_TOPIC or time.monotonic() > end:
                         raise
                 time.sleep(_POLL_S)
 
@@ -191,21 +190,21 @@ class TopicAdmin:
         with self._errors():
             made = self._admin.create_topics([new], request_timeout=self._timeout_s)[topic]
             try:
-                made.result(self._timeout_s)
-            except KafkaException as failure:
+                answer(made, self._timeout_s)
+            except BrokerError as failure:
                 return self._unless_there(topic, failure)
         self._await(lambda known: topic in known)
         return True
 
-    def _unless_there(self, topic: str, failure: KafkaException) -> bool:
-        error: KafkaError = failure.args[0]
-        if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
-            return False
-        if error.code() in (KafkaError.TOPIC_EXCEPTION, KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION):
-            raise SqlError(f'the broker refuses the topic "{topic}": {error.str()}', where=f"brokers {self.brokers}")
-        if error.code() in (KafkaError.INVALID_REPLICATION_FACTOR, KafkaError.INVALID_PARTITIONS):
-            fix = "see shards and replication_factor in SETTINGS"
-            raise SqlError(f'the broker refuses the topic "{topic}": {error.str()}', fix=fix)
+    def _unless_there(self, topic: str, failure: BrokerError) -> bool:
+        refused = f'the broker refuses the topic "{topic}": {failure.reason}'
+        match failure.fault:
+            case BrokerFault.TOPIC_EXISTS:
+                return False
+            case BrokerFault.BAD_TOPIC:
+                raise SqlError(refused, where=f"brokers {self.brokers}")
+            case BrokerFault.BAD_SHAPE:
+                raise SqlError(refused, fix="see shards and replication_factor in SETTINGS")
         raise failure
 
     def delete(self, topics: Iterable[str]) -> None:
@@ -216,9 +215,9 @@ class TopicAdmin:
         with self._errors():
             for deleted in self._admin.delete_topics(names, request_timeout=self._timeout_s).values():
                 try:
-                    deleted.result(self._timeout_s)
-                except KafkaException as failure:
-                    if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    answer(deleted, self._timeout_s)
+                except BrokerError as failure:
+                    if failure.fault is not BrokerFault.NO_TOPIC:
                         raise
         self._await(lambda known: known.isdisjoint(names))
 
@@ -232,15 +231,11 @@ class TopicAdmin:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except KafkaException as failure:
-            raise broker_silent(self.brokers, self._timeout_s, failure.args[0].str()) from failure
-        except TimeoutError as failure:
-            raise broker_silent(self.brokers, self._timeout_s) from failure
+        except BrokerError as failure:
+            raise broker_silent(self.brokers, self._timeout_s, failure.reason) from failure
 
 
-def broker_silent(
-    brokers: BrokerAddress, timeout_s: float, reason: str = "no broker was reached"
-) -> ServiceUnavailable:
+def broker_silent(brokers: BrokerAddress, timeout_s: float, reason: str) -> ServiceUnavailable:
     """The error for a broker that did not answer in time; ``reason`` where it answers again by now."""
     found = no_answer(brokers, _ASKED_AGAIN_S) or NoAnswer(reason)
     return ServiceUnavailable(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, Message
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
-from dovetail.broker.producer_queue import refusal
+from dovetail.broker.clients import TopicProducer
+from dovetail.broker.errors import BrokerError, BrokerFault
+from dovetail.broker.producer_queue import Outgoing, refusal
 from dovetail.broker.topic_shapes import broker_silent
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.encode import Encoded
@@ -24,8 +26,7 @@ _TRANSACTIONS_MS = (60_000, 900_000)
 """How long a transaction may last; the second is the most that a broker takes by default."""
 _LEAST_PER_MS = 10
 """So many records are written in a millisecond, at the least."""
-# The library's own errors are named with an underscore, but public.
-_SILENT = (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001
+_SILENT = (BrokerFault.NOT_SENT, BrokerFault.TIMED_OUT, BrokerFault.ALL_DOWN)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class TopicWriter:
 
     def write(self, topic: str, records: Encoded) -> None:
         """Raises ServiceUnavailable for the first record that was not taken in time; others may have been written."""
-        failures: list[KafkaError] = []
+        failures: list[BrokerError] = []
         _produce(self._producer, topic, records, failures)
         left = self._producer.flush(self.timeout_s)
         if failures:
@@ -53,7 +54,7 @@ class TopicWriter:
         Of a writer that is killed in the midst of it the broker waits for more, and other records behind them wait too,
         for as long as a transaction lives.
         """
-        failures: list[KafkaError] = []
+        failures: list[BrokerError] = []
         ends: dict[int, int] = {}
         try:
             producer = self._transactional(len(records.values))
@@ -62,15 +63,15 @@ class TopicWriter:
             if not failures:
                 producer.commit_transaction(self.timeout_s)
                 return ends
-        except KafkaException as failure:
-            failures.append(failure.args[0])
+        except BrokerError as failure:
+            failures.append(failure)
         self._abort()
         raise self._refusal(topic, failures[0])
 
     def _abort(self) -> None:
         """The next transaction has a producer of its own: of this one it is not known how far it is."""
         for producer in self._producers.values():
-            with suppress(KafkaException):
+            with suppress(BrokerError):
                 producer.abort_transaction(self.timeout_s)
         self._producers.clear()
 
@@ -78,19 +79,19 @@ class TopicWriter:
         """One record. Raises ServiceUnavailable if it was not taken in time."""
         self.write(topic, Encoded([key], [value]))
 
-    def _refusal(self, topic: str, error: KafkaError) -> ServiceUnavailable:
-        if error.code() in _SILENT:
-            return broker_silent(self.brokers, self.timeout_s, error.str())
+    def _refusal(self, topic: str, error: BrokerError) -> ServiceUnavailable:
+        if error.fault in _SILENT:
+            return broker_silent(self.brokers, self.timeout_s, error.reason)
         return ServiceUnavailable(
-            f'the broker refuses a record for "{topic}": {error.str()}', where=f"brokers {self.brokers}"
+            f'the broker refuses a record for "{topic}": {error.reason}', where=f"brokers {self.brokers}"
         )
 
     @cached_property
-    def _producer(self) -> Producer:
+    def _producer(self) -> TopicProducer:
         """Made at the first write, which waits half a second for its identity at the broker; the next ones do not."""
         return clients.producer(self.brokers, {**self._settings, "enable.idempotence": True})
 
-    def _transactional(self, count: int) -> Producer:
+    def _transactional(self, count: int) -> TopicProducer:
         """Of transactions that live long enough for so many records, and no longer: one that was left holds up readers.
 
         Under a name that no other writer has, so that none shuts another out.
@@ -107,7 +108,7 @@ class TopicWriter:
         return self._producers[lives_ms]
 
     @cached_property
-    def _producers(self) -> dict[int, Producer]:
+    def _producers(self) -> dict[int, TopicProducer]:
         """Those of transactions, by how long these live."""
         return {}
 
@@ -123,17 +124,17 @@ class TopicWriter:
 
 
 def _produce(
-    producer: Producer,
+    producer: TopicProducer,
     topic: str,
     records: Encoded,
-    failures: list[KafkaError],
+    failures: list[BrokerError],
     ends: dict[int, int] | None = None,
 ) -> None:
     """Hand the records to the producer; those that are refused, now or later, add why to ``failures``."""
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            failures.append(error)
+            failures.append(BrokerError.of(error))
         elif ends is not None and (partition := message.partition()) is not None:
             ends[partition] = (message.offset() or 0) + 1
 
@@ -146,3 +147,32 @@ def _produce(
         while len(producer) > _QUEUED and not failures:
             # A queue that is full refuses what comes next.
             producer.poll(_WAIT_S)
+
+
+def write_at_once(brokers: BrokerAddress, part: Outgoing, wait_s: float) -> None:
+    """A few messages, each batch of which somebody waits for. Raises BrokerError if they are not taken in time."""
+    failures: list[BrokerError] = []
+
+    def delivered(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            failures.append(BrokerError.of(error))
+
+    producer = _hasty(brokers, wait_s)
+    taken = producer.produce_batch(part.topic, part.messages, part.partition, on_delivery=delivered)
+    failures += filter(None, [refusal(part.messages, taken)])
+    if producer.flush(wait_s) and not failures:
+        failures.append(BrokerError(f"no answer within {wait_s:g} s", BrokerFault.TIMED_OUT))
+    if failures:
+        _hasty.cache_clear()
+        raise failures[0]
+
+
+@lru_cache(maxsize=4)
+def _hasty(brokers: BrokerAddress, wait_s: float) -> TopicProducer:
+    settings = {
+        "enable.idempotence": True,
+        "message.timeout.ms": int(wait_s * 1000),
+        "linger.ms": 0,
+        **clients.QUICK_RETURN,
+    }
+    return clients.producer(brokers, settings)

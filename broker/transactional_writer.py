@@ -24,17 +24,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from confluent_kafka import (
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.clients import TopicConsumer, TopicProducer
+from dovetail.broker.errors import BrokerError, BrokerFault, answer
 from dovetail.broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
 from dovetail.broker.topics import FRAME_BYTES
 from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES
@@ -47,23 +42,6 @@ _PENDING_S = 5.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _KEPT_S = 300.0
-# The library's own errors, as against those of the broker, are named with an underscore, but public.
-_AUTHENTICATION = KafkaError._AUTHENTICATION  # noqa: SLF001
-_FENCED = KafkaError._FENCED  # noqa: SLF001
-_INVALID_ARG = KafkaError._INVALID_ARG  # noqa: SLF001
-_TIMED_OUT = KafkaError._TIMED_OUT  # noqa: SLF001
-_HOPELESS = frozenset(
-    {
-        KafkaError.MSG_SIZE_TOO_LARGE,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.INVALID_TRANSACTION_TIMEOUT,
-        _AUTHENTICATION,
-        _INVALID_ARG,
-    }
-)
-"""Trying again does not help; anything else may pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +87,7 @@ class TransactionalWriter:
         # Aborts what a predecessor left open; only then is the commit mark final.
         self._producer.init_transactions(target.call_s)
         self._group = offsets_reader(target.brokers, target.identity, "read_committed").consumer_group_metadata()
-        committed = committed_place(target.brokers, target.identity, self._place, target.call_s)
+        committed = _committed_place(target.brokers, target.identity, self._place, target.call_s)
         self.commit_mark = max(committed.offset, 0) - 1
         self._written_in = committed.metadata or ""
 
@@ -129,8 +107,8 @@ class TransactionalWriter:
     def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
         """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
         self._producer.begin_transaction()
-        mark = TopicPartition(self._place.topic, self._place.partition, batch_id + 1, self.target.life)
-        self._producer.send_offsets_to_transaction([mark], self._group, self.target.call_s)
+        place, life = self._place, self.target.life
+        self._outbox.send_offset(self._group, place.topic, place.partition, batch_id + 1, life)
         for part in outgoing:
             self._outbox.send(part)
         self._producer.commit_transaction(self.target.call_s)
@@ -138,36 +116,40 @@ class TransactionalWriter:
         self.commit_mark = batch_id
 
 
-def committed_offset(brokers: BrokerAddress, group: str, place: TopicPartition, timeout_s: float) -> int:
-    """The offset of ``committed_place``, below 0 if there is none."""
-    return int(committed_place(brokers, group, place, timeout_s).offset)
+def committed_offset(brokers: BrokerAddress, group: str, topic: str, partition: int, timeout_s: float) -> int:
+    """The offset that the transactions of ``group`` have committed of a partition, below 0 if there is none."""
+    return int(_committed_place(brokers, group, TopicPartition(topic, partition), timeout_s).offset)
 
 
-def committed_place(brokers: BrokerAddress, group: str, place: TopicPartition, timeout_s: float) -> TopicPartition:
-    """What the transactions of ``group`` have committed of a partition. Raises KafkaException.
+def first_offset(brokers: BrokerAddress, group: str, topic: str, partition: int, timeout_s: float) -> int:
+    """Of the records of a partition that are there still."""
+    reader = offsets_reader(brokers, group, "read_committed")
+    return int(reader.get_watermark_offsets(TopicPartition(topic, partition), timeout=timeout_s)[0])
 
-    To be asked by the one writer of the partition, once ``init_transactions`` has decided what its predecessor left
+
+def _committed_place(brokers: BrokerAddress, group: str, place: TopicPartition, timeout_s: float) -> TopicPartition:
+    """To be asked by the one writer of the partition, once ``init_transactions`` has decided what its predecessor left
     open. So an offset that is still pending after a while belongs to no transaction any more: a broker that is killed
     twice in the midst of a commit may keep one for ever, and never answer who waits for it. It is passed over.
     """
     try:
         return _committed(offsets_reader(brokers, group, "read_committed"), place, min(timeout_s, _PENDING_S))
-    except KafkaException as failure:
-        if failure.args[0].code() != _TIMED_OUT:
+    except BrokerError as failure:
+        if failure.fault is not BrokerFault.TIMED_OUT:
             raise
     return _committed(offsets_reader(brokers, group, "read_uncommitted"), place, timeout_s)
 
 
-def _committed(reader: Consumer, place: TopicPartition, timeout_s: float) -> TopicPartition:
+def _committed(reader: TopicConsumer, place: TopicPartition, timeout_s: float) -> TopicPartition:
     [found] = reader.committed([place], timeout=timeout_s)
     # An answer about one partition may be an error, and has then the offset of one that was never committed.
     if found.error is not None:
-        raise KafkaException(found.error)
+        raise BrokerError.of(found.error)
     return found
 
 
 @lru_cache(maxsize=16)
-def offsets_reader(brokers: BrokerAddress, group: str, isolation: str) -> Consumer:
+def offsets_reader(brokers: BrokerAddress, group: str, isolation: str) -> TopicConsumer:
     """Kept, since a partition that changes its worker back and forth asks in every batch."""
     return clients.consumer(brokers, group, {**clients.QUICK_RETURN, "isolation.level": isolation})
 
@@ -215,11 +197,11 @@ def write_once(
                 return False
             writer.write(batch_id, outgoing())
             return True
-        except KafkaException as failure:
+        except BrokerError as failure:
             # Whatever happened, a new writer is right: opening it settles the open transaction, and the commit mark it
             # reads says whether a commit that was not answered took place.
             writers.pop(name, None)
-            if smaller is not None and is_too_large(failure.args[0]):
+            if smaller is not None and failure.fault is BrokerFault.TOO_LARGE:
                 outgoing, smaller = smaller, None
             else:
                 waited.after(failure)
@@ -233,8 +215,8 @@ def mark_dropped(brokers: BrokerAddress, identity: str, commit_marks: str) -> No
     request = ConsumerGroupTopicPartitions(identity, [place])
     client = clients.admin(brokers)
     for altered in client.alter_consumer_group_offsets([request], request_timeout=_CALL_S).values():
-        with suppress(KafkaException, TimeoutError):
-            altered.result(_CALL_S)
+        with suppress(BrokerError):
+            answer(altered, _CALL_S)
 
 
 def refuse_dropped(target: WriteTarget, commit_mark: int) -> None:
@@ -265,41 +247,25 @@ class Backoff:
         self._pause_s = _FIRST_PAUSE_S
         self._fenced = False
 
-    def after(self, failure: KafkaException) -> None:
-        error: KafkaError = failure.args[0]
-        if is_fenced(error) and not self._fenced:
+    def after(self, failure: BrokerError) -> None:
+        if failure.fault is BrokerFault.FENCED and not self._fenced:
             # By its own successor, or by a predecessor that was slow. Two that go on are two runners, or two lives.
             self._fenced = True
             return
-        if error.code() in _HOPELESS:
+        if failure.is_hopeless:
             raise ServiceUnavailable(
-                f"the broker refuses the output: {error.str()}",
+                f"the broker refuses the output: {failure.reason}",
                 where=f"brokers {self._target.brokers}, transactional id {self._target.identity}",
                 fix="see the broker's limits and rights; the batch is written again when the query is resumed",
             ) from failure
         if time.monotonic() - self._start + self._pause_s > self._target.broker_wait_s:
             raise ServiceUnavailable(
-                f"the broker did not take the output within {self._target.broker_wait_s:g} s: {error.str()}",
+                f"the broker did not take the output within {self._target.broker_wait_s:g} s: {failure.reason}",
                 where=f"brokers {self._target.brokers}, transactional id {self._target.identity}",
                 fix="start the broker and resume the query, or raise broker_wait_s; nothing is lost or written twice",
             ) from failure
         time.sleep(self._pause_s)
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-
-
-def is_fenced(error: KafkaError) -> bool:
-    """Another writer has taken over the transactional id."""
-    return error.code() in (
-        _FENCED,
-        KafkaError.PRODUCER_FENCED,
-        KafkaError.INVALID_PRODUCER_EPOCH,
-        KafkaError.INVALID_PRODUCER_ID_MAPPING,
-    )
-
-
-def is_too_large(error: KafkaError) -> bool:
-    """The topic of a message takes none of its size."""
-    return bool(error.code() == KafkaError.MSG_SIZE_TOO_LARGE)
 
 
 def fence(target: WriteTarget, partitions: int) -> int:
@@ -313,12 +279,12 @@ def fence(target: WriteTarget, partitions: int) -> int:
                 writer.take_over()
                 marks.append(writer.commit_mark)
                 break
-            except KafkaException as failure:
+            except BrokerError as failure:
                 waited.after(failure)
     return max(marks)
 
 
-def transactional_producer(target: WriteTarget, partition: int) -> Producer:
+def transactional_producer(target: WriteTarget, partition: int) -> TopicProducer:
     """The producer of one partition; its transactions are not initialised yet."""
     timeout_ms = int(target.transaction_timeout_s * 1000)
     settings = {

@@ -14,6 +14,7 @@
     ├─ Interrupted             a statement whose time is over, or whose client has gone  user
     ├─ StackError              the local stack: Java, jars, ports, processes  user
     ├─ ServiceUnavailable      a broker, cache or database does not answer    external, retry
+    │  └─ BrokerError          a call to the broker failed (``broker.errors``)
     ├─ EnvironmentFault        a process, a disk or memory fails              external, retry
     ├─ SourceRefused           a database answers, and refuses                user, retry
     ├─ StorageRefused          an object store answers, and refuses           user, retry

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from confluent_kafka import KafkaException
-
+from dovetail.broker.errors import BrokerError
 from dovetail.changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, shortened
 
 _DISK = {
@@ -23,10 +22,10 @@ _DISK = {
 def error_of(failure: BaseException, where: str) -> DovetailError:
     """What ended the work at ``where``; InternalError where it is nothing that the environment does."""
     match failure:
+        case BrokerError():
+            return ServiceUnavailable(failure.what, where=where, fix=failure.fix)
         case DovetailError():
             return failure
-        case KafkaException():
-            return ServiceUnavailable(f"the broker did not answer: {failure.args[0].str()}", where=where, fix=_BROKER)
         case TimeoutError():
             return ServiceUnavailable("a service did not answer in time", where=where, fix="dovetail status")
         case ConnectionError() | EOFError():
@@ -44,7 +43,6 @@ def remedy(failure: OSError) -> str:
 
 
 _AGAIN = "it is tried again by itself"
-_BROKER = f"see that the broker runs; {_AGAIN}"
 
 
 def _told(failure: BaseException) -> str:

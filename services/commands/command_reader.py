@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from confluent_kafka import TopicPartition
-
-from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_listener import TopicListener
 from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.broker.topic_writer import TopicWriter
 from dovetail.dictionaries.supervised_thread import SupervisedThread
 from dovetail.services.commands.command_codec import Answer, Command, CommandHandler, Outcome, answer_bytes, command_of
 from dovetail.services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
@@ -26,26 +25,22 @@ class CommandReader:
         self._handler = handler
         topics = TopicAdmin(brokers, timeout_s)
         make_command_topics(topics)
-        self._consumer = clients.consumer(brokers, GROUP, {"fetch.wait.max.ms": 100})
-        ends = topics.ends(COMMANDS)
-        self._consumer.assign([TopicPartition(COMMANDS, partition, offset) for partition, offset in ends.items()])
-        self._producer = clients.producer(brokers, {"linger.ms": 1})
+        self._commands = TopicListener(brokers, COMMANDS, topics.ends(COMMANDS), group=GROUP, wait_ms=100)
+        self._writer = TopicWriter(brokers, _SEND_S)
         self._thread = SupervisedThread("commands", self._read, lambda failure: None)
         self._thread.start()
 
     def _read(self) -> None:
         while not self._thread.closing.is_set():
             self._thread.well()
-            message = self._consumer.poll(_POLL_S)
-            if message is not None and message.error() is None:
-                command = command_of(message.value() or b"")
+            for value in self._commands.values(1, _POLL_S):
+                command = command_of(value)
                 if command is not None:
                     self._answer(command)
 
     def _answer(self, command: Command) -> None:
         answer = Answer(command.id, self._worker, self._outcome(command))
-        self._producer.produce(RESULTS, answer_bytes(answer))
-        self._producer.flush(_SEND_S)
+        self._writer.send(RESULTS, None, answer_bytes(answer))
 
     def _outcome(self, command: Command) -> Outcome:
         try:
@@ -56,4 +51,4 @@ class CommandReader:
 
     def close(self) -> None:
         self._thread.close(None)
-        self._consumer.close()
+        self._commands.close()

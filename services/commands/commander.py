@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, TopicPartition
-
-from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topic_listener import TopicListener
 from dovetail.broker.topic_shapes import TopicAdmin
 from dovetail.broker.topic_writer import TopicWriter
 from dovetail.services.commands.command_codec import Answer, Command, answer_of, command_bytes
@@ -61,20 +59,12 @@ class Commander:
     @contextmanager
     def _results(self) -> Iterator[Callable[[str], list[Answer]]]:
         """The answers to a command that are written from now on."""
-        consumer = clients.consumer(self._brokers, GROUP, {"fetch.wait.max.ms": 20})
-        ends = self._topics.ends(RESULTS)
-        consumer.assign([TopicPartition(RESULTS, partition, offset) for partition, offset in ends.items()])
-        try:
-            yield lambda command_id: _answers(consumer, command_id)
-        finally:
-            consumer.close()
+        with closing(
+            TopicListener(self._brokers, RESULTS, self._topics.ends(RESULTS), group=GROUP, wait_ms=20)
+        ) as results:
+            yield lambda command_id: _answers(results, command_id)
 
 
-def _answers(consumer: Consumer, command_id: str) -> list[Answer]:
-    found = []
-    for message in consumer.consume(100, _POLL_S):
-        value = message.value() if message.error() is None else None
-        answer = None if value is None else answer_of(value)
-        if answer is not None and answer.command_id == command_id:
-            found.append(answer)
-    return found
+def _answers(results: TopicListener, command_id: str) -> list[Answer]:
+    answers = map(answer_of, results.values(100, _POLL_S))
+    return [answer for answer in answers if answer is not None and answer.command_id == command_id]

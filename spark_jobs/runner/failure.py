@@ -28,11 +28,12 @@ _TYPED = re.compile(
 )
 _BROKER = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|Coordinator|BrokerNotAvailable)\w*Exception[^\n]*"
+    r"|(?<=\.BrokerError: the broker did not answer): [^\n]*"
 )
 # The last line of a traceback: an exception of Python that the machine raises, not the code.
 _PYTHON = re.compile(
     r"^(?:\w+\.)*(?:OSError|IOError|FileNotFoundError|PermissionError|BlockingIOError|TimeoutError|ConnectionError"
-    r"|Connection\w+Error|BrokenPipeError|MemoryError|EOFError|KafkaException|ArrowMemoryError|IOException"
+    r"|Connection\w+Error|BrokenPipeError|MemoryError|EOFError|ArrowMemoryError|IOException"
     r"|OutOfMemoryException)\b[^\n]*",
     re.MULTILINE,
 )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from confluent_kafka import KafkaException
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -59,7 +58,7 @@ class QueriesFigures(Collector):
         read = {query.name: query.progress.get("offsets") or query.progress.get("starts", {}) for query in queries}
         try:
             ends = topics.end_offsets(self._client, sorted({topic for offsets in read.values() for topic in offsets}))
-        except (ServiceUnavailable, UnknownName, KafkaException, TimeoutError):
+        except (ServiceUnavailable, UnknownName):
             return lag
         for name, offsets in read.items():
             lag.add_metric([name], sum(_left(ends[topic], of_topic) for topic, of_topic in offsets.items()))

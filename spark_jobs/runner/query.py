@@ -13,13 +13,13 @@ from dataclasses import replace
 from itertools import takewhile
 
 import pyarrow as pa
-from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from dovetail.broker import clients, topics
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.clients import Admin
 from dovetail.broker.names import MARKS_TOPIC
 from dovetail.broker.query_origin import QueryOrigin
 from dovetail.broker.start_offsets import Beginning, least_offsets, resolved_first_offsets
@@ -362,13 +362,13 @@ def _read_something(progress: StreamingQueryProgress) -> bool:
     return bool(progress.sources[0].startOffset != progress.sources[0].endOffset)
 
 
-def _beginning(client: AdminClient, dataflow: Dataflow) -> Beginning:
+def _beginning(client: Admin, dataflow: Dataflow) -> Beginning:
     # The history first: so nothing of an input that is read from now on belongs to it.
     history = topics.end_offsets(client, dataflow.topics) if dataflow.answers_once else {}
     return Beginning(resolved_first_offsets(client, dataflow.scans), history)
 
 
-def topic_ids_now(client: AdminClient, dataflow: Dataflow, *, resumed: bool) -> Mapping[str, str]:
+def topic_ids_now(client: Admin, dataflow: Dataflow, *, resumed: bool) -> Mapping[str, str]:
     names = [scan.topic for scan in dataflow.scans]
     return topics.ids_again(client, names) if resumed else topics.ids(client, names)
 

@@ -13,16 +13,17 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator
-from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import KafkaError, Message, Producer
 
 from dovetail.broker import clients, topics
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.errors import BrokerError
+from dovetail.broker.producer_queue import Outgoing
 from dovetail.broker.reader import TopicReader
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
+from dovetail.broker.topic_writer import write_at_once
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.spark_jobs.source.idle import JsonOffsets
 
@@ -43,23 +44,15 @@ def note_batch(brokers: BrokerAddress, identity: str, start: JsonOffsets, end: J
 
     Raises ServiceUnavailable where the broker does not take it within ``wait_s``.
     """
-    failures: list[KafkaError] = []
-
-    def told(error: KafkaError | None, _message: Message) -> None:
-        if error is not None:
-            failures.append(error)
-
-    producer = _producer(brokers, wait_s)
-    record = json.dumps({"start": start, "end": end}).encode()
-    producer.produce(BATCHES_TOPIC, record, identity.encode(), partition=_partition(identity), on_delivery=told)
-    if producer.flush(wait_s) or failures:
-        _producer.cache_clear()
-        why = failures[0].str() if failures else f"no answer within {wait_s:g} s"
+    message = {"key": identity.encode(), "value": json.dumps({"start": start, "end": end}).encode()}
+    try:
+        write_at_once(brokers, Outgoing(BATCHES_TOPIC, [message], partition=_partition(identity)), wait_s)
+    except BrokerError as failure:
         raise ServiceUnavailable(
-            f"the broker did not take the note of a batch: {why}",
+            f"the broker did not take the note of a batch: {failure.reason}",
             where=f"brokers {brokers}, topic {BATCHES_TOPIC}",
             fix="start the broker; the query resumes where it stopped",
-        )
+        ) from failure
 
 
 def batches_after(brokers: BrokerAddress, identity: str, start: JsonOffsets) -> list[tuple[JsonOffsets, JsonOffsets]]:
@@ -90,14 +83,3 @@ def _noted(brokers: BrokerAddress, identity: str) -> Iterator[dict[str, JsonOffs
 
 def _partition(identity: str) -> int:
     return zlib.crc32(identity.encode()) % _PARTITIONS
-
-
-@lru_cache(maxsize=4)
-def _producer(brokers: BrokerAddress, wait_s: float) -> Producer:
-    settings = {
-        "enable.idempotence": True,
-        "message.timeout.ms": int(wait_s * 1000),
-        "linger.ms": 0,
-        **clients.QUICK_RETURN,
-    }
-    return clients.producer(brokers, settings)

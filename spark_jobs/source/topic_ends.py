@@ -6,18 +6,16 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-
 from dovetail.broker import clients, topics
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.clients import Admin
 from dovetail.broker.query_origin import refuse_other_topics
 from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import ServiceUnavailable, UnknownName
 from dovetail.spark_jobs.stages.job import Job
 
 PAUSE_S = 0.5
-NO_ANSWER = (KafkaException, ServiceUnavailable, TimeoutError, UnknownName)
+NO_ANSWER = (ServiceUnavailable, UnknownName)
 """What asking raises where the broker is away, or has no such topic."""
 _PARTITIONS_FOR_S = 5.0
 """How long the partitions of a topic are taken for known; new ones are read from their beginning."""
@@ -65,7 +63,7 @@ def _period() -> int:
 
 
 @lru_cache(maxsize=4)
-def _client(brokers: BrokerAddress) -> AdminClient:
+def _client(brokers: BrokerAddress) -> Admin:
     return clients.admin(brokers)
 
 

@@ -13,12 +13,12 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from dovetail.broker import transactional_writer as sink
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.errors import BrokerError, BrokerFault
 from dovetail.broker.producer_queue import Outgoing
 from dovetail.broker.transactional_writer import (
     TransactionalWriter,
     WriteTarget,
     fence,
-    is_fenced,
     transactional_producer,
     write_once,
 )
@@ -112,10 +112,10 @@ def test_a_fenced_writer_reads_the_mark_again(broker: str, target: WriteTarget, 
 
     assert not write_once(target, 0, 1, lambda: batch(output, "one"))
     assert write_once(target, 0, 2, lambda: batch(output, "two"))
-    with pytest.raises(KafkaException) as refused:
+    with pytest.raises(BrokerError) as refused:
         elsewhere.write(3, batch(output, "three"))
 
-    assert is_fenced(refused.value.args[0])
+    assert refused.value.fault is BrokerFault.FENCED
     assert read(broker, output) == [b"zero", b"one", b"two"]
 
 
@@ -128,7 +128,7 @@ def test_a_fenced_writer_has_sent_nothing(broker: str, target: WriteTarget, outp
         asked.append("once")
         return batch(output, "a")
 
-    with pytest.raises(KafkaException):
+    with pytest.raises(BrokerError):
         before.write(0, (part for part in outgoing()))
     assert write_once(target, 0, 0, outgoing)
     assert read(broker, output) == [b"a"]
@@ -149,10 +149,10 @@ def test_a_producer_that_waits_for_its_messages_says_that_it_is_fenced(
         for _ in range(2000):
             producer.produce(output, b"v", on_delivery=lambda error, _message: told.append(error))
 
-    with pytest.raises(KafkaException) as refused:
+    with pytest.raises(BrokerError) as refused:
         getattr(producer, call)(target.call_s)
 
-    assert is_fenced(refused.value.args[0])
+    assert refused.value.fault is BrokerFault.FENCED
 
 
 def test_a_task_of_a_query_that_has_ended_writes_no_more(broker: str, target: WriteTarget, output: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
 
+from dovetail.broker.errors import BrokerError
 from dovetail.changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, SqlError
 from dovetail.runtime.faults import error_of
 
@@ -21,7 +21,7 @@ from dovetail.runtime.faults import error_of
         (EOFError(), EnvironmentFault, "again by itself"),
         (MemoryError(), EnvironmentFault, "memory"),
         (TimeoutError(), ServiceUnavailable, "dovetail status"),
-        (KafkaException(KafkaError(KafkaError._TRANSPORT)), ServiceUnavailable, "broker"),  # noqa: SLF001
+        (BrokerError("transport failed"), ServiceUnavailable, "the broker runs"),
     ],
 )
 def test_what_the_environment_does_may_pass(failure: BaseException, kind: type[DovetailError], fix: str) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from confluent_kafka import KafkaException
 
 from dovetail.changelog.errors import DovetailError, UnknownName
 from dovetail.runtime.clock import now_ms
@@ -128,7 +127,7 @@ def _ends(session: Session, topics: set[str]) -> Ends:
             found[topic] = session.context.topics.ends(topic)
         except UnknownName:
             continue
-        except (DovetailError, KafkaException, TimeoutError):
+        except DovetailError:
             return found
     return found
 

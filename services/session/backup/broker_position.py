@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import TopicPartition
-
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.names import MARKS_TOPIC
 from dovetail.broker.query_origin import ORIGIN_FILE, QueryOrigin
@@ -34,12 +32,9 @@ def committed_places(engine: str, origin: QueryOrigin, progress: Mapping[str, An
 
 
 def committed_now(brokers: BrokerAddress, identity: str, places: Committed) -> Committed:
-    """Raises KafkaException where the broker does not answer."""
+    """Raises BrokerError where the broker does not answer."""
     return {
-        topic: {
-            number: committed_offset(brokers, identity, TopicPartition(topic, int(number)), _CALL_S)
-            for number in wanted
-        }
+        topic: {number: committed_offset(brokers, identity, topic, int(number), _CALL_S) for number in wanted}
         for topic, wanted in places.items()
     }
 

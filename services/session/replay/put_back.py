@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from types import TracebackType
 
 import pyarrow as pa
-from confluent_kafka import KafkaError, KafkaException
 
+from dovetail.broker.errors import BrokerError, BrokerFault
 from dovetail.broker.producer_queue import Outgoing, OutgoingMessage, ProducerQueue
-from dovetail.broker.transactional_writer import Backoff, WriteTarget, is_fenced, transactional_producer
+from dovetail.broker.transactional_writer import Backoff, WriteTarget, transactional_producer
 from dovetail.changelog.dead_letter import mark
 from dovetail.changelog.errors import ServiceUnavailable, SqlError
 from dovetail.services.session.context import Context
@@ -45,7 +45,7 @@ class LetterProducer:
                 self._producer = transactional_producer(self._target, 0)
                 self._producer.init_transactions(self._call_s)
                 break
-            except KafkaException as failure:
+            except BrokerError as failure:
                 waited.after(failure)
         self._outbox = ProducerQueue(self._producer, self._call_s)
 
@@ -56,14 +56,13 @@ class LetterProducer:
         if kind is not None:
             self._abort()
 
-    def _abort(self) -> KafkaError | None:
+    def _abort(self) -> BrokerError | None:
         """Why it cannot be aborted, if so: to other calls a producer that was shut out may say no more than "fatal"."""
         try:
             self._producer.purge(in_flight=False)
             self._producer.abort_transaction(self._call_s)
-        except KafkaException as failure:
-            error: KafkaError = failure.args[0]
-            return error
+        except BrokerError as failure:
+            return failure
         return None
 
     def put_back(self, letters: pa.Table, targets: Mapping[str, Target]) -> None:
@@ -76,22 +75,21 @@ class LetterProducer:
             for part in (*_records(letters, targets), *_marks(self._topic, letters)):
                 self._outbox.send(part)
             self._producer.commit_transaction(self._call_s)
-        except KafkaException as failure:
+        except BrokerError as failure:
             raise self._fault(failure) from failure
         self._outbox.emptied()
         self.count += letters.num_rows
 
-    def _fault(self, failure: KafkaException) -> SqlError | ServiceUnavailable:
+    def _fault(self, failure: BrokerError) -> SqlError | ServiceUnavailable:
         where = f"brokers {self._target.brokers}, after {self.count:,} letters were put back"
-        error: KafkaError = failure.args[0]
-        if is_fenced(error) or is_fenced(self._abort() or error):
+        if failure.fault is BrokerFault.FENCED or (self._abort() or failure).fault is BrokerFault.FENCED:
             return SqlError(
                 f"another replay of {self._topic} has begun and goes on with the rest",
                 where=where,
                 fix="nothing is lost or doubled; SHOW DEAD LETTERS says what is left",
             )
         return ServiceUnavailable(
-            f"the broker takes no more letters of {self._topic}: {error.str()}",
+            f"the broker takes no more letters of {self._topic}: {failure.reason}",
             where=where,
             fix="replay again: it goes on with those that were not put back",
         )

@@ -14,8 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from confluent_kafka import KafkaException
-
+from dovetail.broker.errors import BrokerError
 from dovetail.broker.group_member import GroupMember
 from dovetail.changelog.errors import RecordsGone
 from dovetail.services.worker.lane.fetch_queue import FetchQueue
@@ -135,15 +134,15 @@ class Lane:
             self._write()
             if self._uncommitted.is_due(time.monotonic()):
                 self._uncommitted.commit()
-        except KafkaException as failure:
+        except BrokerError as failure:
             self._uncommitted.begin_again(failure)
 
     def _finish(self) -> None:
         try:
             self._write()
             self._uncommitted.commit()
-        except KafkaException as failure:
-            raise LaneClosed(f"uncommitted answers are left to the next owner: {failure.args[0].str()}") from failure
+        except BrokerError as failure:
+            raise LaneClosed(f"uncommitted answers are left to the next owner: {failure.reason}") from failure
 
     def _write(self) -> None:
         """Answers to the fetches that are not written yet, as one batch."""

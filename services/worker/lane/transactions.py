@@ -11,22 +11,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
-
+from dovetail.broker.errors import BrokerError, BrokerFault
 from dovetail.broker.producer_queue import Outgoing, ProducerQueue
 from dovetail.broker.transactional_writer import (
     Backoff,
     WriteTarget,
     committed_offset,
-    is_fenced,
-    offsets_reader,
+    first_offset,
     transactional_producer,
 )
 from dovetail.changelog.dead_letter import DeadLetter
 from dovetail.changelog.errors import RecordsGone
 
 _FENCED_PAUSE_S = 0.05
-_NOT_A_MEMBER = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID})
 
 
 class NotAMember(Exception):
@@ -64,15 +61,14 @@ class Transactions:
         self.position = self._committed()
 
     def _committed(self) -> int:
-        target, asked = self._place.target, TopicPartition(self._place.topic, self._place.partition)
-        offset = committed_offset(target.brokers, target.identity, asked, self._call_s)
-        reader = offsets_reader(target.brokers, target.identity, "read_committed")
-        first, _ = reader.get_watermark_offsets(asked, timeout=self._call_s)
+        place, target = self._place, self._place.target
+        asked = (target.brokers, target.identity, place.topic, place.partition, self._call_s)
+        offset, first = committed_offset(*asked), first_offset(*asked)
         if offset < 0:
-            return max(self._place.start, int(first))
-        if offset < int(first):
+            return max(place.start, first)
+        if offset < first:
             raise RecordsGone(
-                f"records of {asked.topic}[{asked.partition}] are gone that the query has not read yet: it has read up"
+                f"records of {place.topic}[{place.partition}] are gone that the query has not read yet: it has read up"
                 f" to offset {offset}, and the first record that is there has offset {first}",
                 fix="give the topic a longer retention; to go on without them, drop the query and create it again",
             )
@@ -95,14 +91,12 @@ class Transactions:
     def remember(self, topic: str, updates: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Records of the memo's topic, in the partition of the same number as that of the input."""
         self._remembered = True
-        told = self._memo_delivered
-        messages = [{"key": key, "value": value, "callback": told} for key, value in updates]
-        self._outbox.send(Outgoing(topic, messages, partition=self._place.partition))
+        messages = [{"key": key, "value": value} for key, value in updates]
+        partition, delivered = self._place.partition, self._memo_delivered
+        self._outbox.send(Outgoing(topic, messages, partition=partition, delivered=delivered))
 
-    def _memo_delivered(self, error: KafkaError | None, message: Message) -> None:
-        # A failure is told by the commit.
-        if error is None:
-            self._memo_end = int(message.offset() or 0) + 1
+    def _memo_delivered(self, offset: int) -> None:
+        self._memo_end = offset + 1
 
     def write_letters(self, topic: str, letters: Iterable[DeadLetter]) -> None:
         self._outbox.send(Outgoing(topic, [letter.message for letter in letters], with_headers=True))
@@ -112,15 +106,14 @@ class Transactions:
 
         Where the memo's records of this transaction end in their partition; None where there was none.
         """
-        offset = TopicPartition(self._place.topic, self._place.partition, position)
         try:
             if self._remembered:
                 self._producer.flush(self._call_s)
-            self._producer.send_offsets_to_transaction([offset], self._metadata, self._call_s)
+            self._outbox.send_offset(self._metadata, self._place.topic, self._place.partition, position)
             self._producer.commit_transaction(self._call_s)
-        except KafkaException as failure:
-            if failure.args[0].code() in _NOT_A_MEMBER:
-                raise NotAMember(failure.args[0].str()) from failure
+        except BrokerError as failure:
+            if failure.fault is BrokerFault.NOT_A_MEMBER:
+                raise NotAMember(failure.reason) from failure
             raise
         self._open = False
         self._outbox.emptied()
@@ -130,7 +123,7 @@ class Transactions:
         return memo_end
 
     def abort(self) -> None:
-        """Take back what is not committed; raises KafkaException where the broker does not answer in time."""
+        """Take back what is not committed; raises BrokerError where the broker does not answer in time."""
         if self._open:
             self._producer.purge(in_flight=False)
             self._producer.abort_transaction(self._call_s)
@@ -148,7 +141,7 @@ def opened(place: Place, metadata: bytes, given_up: Callable[[], bool]) -> Trans
             raise NotAMember("the partition was given up meanwhile")
         try:
             return Transactions(place, metadata)
-        except KafkaException as failure:
+        except BrokerError as failure:
             waited.after(failure)
-            if is_fenced(failure.args[0]):
+            if failure.fault is BrokerFault.FENCED:
                 time.sleep(_FENCED_PAUSE_S)

@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from itertools import islice
 
 import pyarrow as pa
-from confluent_kafka import KafkaException
 
-from dovetail.broker.transactional_writer import Backoff, is_fenced, is_too_large
+from dovetail.broker.errors import BrokerError, BrokerFault
+from dovetail.broker.transactional_writer import Backoff
 from dovetail.changelog.dead_letter import BRIEF, dead_letters
 from dovetail.changelog.decode import REJECTED
 from dovetail.changelog.errors import shortened
@@ -78,8 +78,8 @@ class UncommittedFetches:
         try:
             if self._transactions is not None:
                 self._transactions.abort()
-        except KafkaException as failure:
-            _LOG.info("%s: the next owner takes the open transaction back: %s", self.name, failure.args[0].str())
+        except BrokerError as failure:
+            _LOG.info("%s: the next owner takes the open transaction back: %s", self.name, failure.reason)
         self._transactions = None
 
     @property
@@ -165,16 +165,16 @@ class UncommittedFetches:
         self._counts_written.clear()
         self.reached = done[-1].end
 
-    def begin_again(self, failure: KafkaException) -> None:
+    def begin_again(self, failure: BrokerError) -> None:
         """Go on with a new producer, from the last commit: what the broker says it was."""
-        _LOG.warning("%s: the transaction is begun again: %s", self.name, failure.args[0].str())
-        if is_too_large(failure.args[0]) and self._letter_bytes != BRIEF:
+        _LOG.warning("%s: the transaction is begun again: %s", self.name, failure.reason)
+        if failure.fault is BrokerFault.TOO_LARGE and self._letter_bytes != BRIEF:
             # The topic of letters may take less than it did when the query began.
             self._letter_bytes = BRIEF
         else:
             self._backoff = self._backoff or Backoff(self._place.target)
             self._backoff.after(failure)
-        if is_fenced(failure.args[0]) and self._closing.wait(_FENCED_PAUSE_S):
+        if failure.fault is BrokerFault.FENCED and self._closing.wait(_FENCED_PAUSE_S):
             raise LaneClosed("somebody else writes")
         self._transactions = None
         self._answerer.discard()

@@ -26,7 +26,6 @@ from typing import Any
 
 import pyarrow as pa
 from aiohttp import web
-from confluent_kafka import KafkaException
 
 from dovetail.broker import clients, topics
 from dovetail.broker import group_member as group
@@ -253,7 +252,7 @@ class LookupQuery:
             refuse_other_topics(known, topics.ids_again(self._admin, known), self.query.name)
         except RecordsGone as failure:
             self.fail(failure)
-        except (KafkaException, ServiceUnavailable, TimeoutError):
+        except ServiceUnavailable:
             return
 
     def _report(self) -> None:
@@ -400,7 +399,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     try:
         group.check(worker_settings.brokers)
         query.open()
-    except (DovetailError, KafkaException, OSError) as failure:
+    except (DovetailError, OSError) as failure:
         return query.given_up(error_of(failure, f'query "{arguments.name}"'))
     return asyncio.run(_until_told(query, listener, pulse))
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from confluent_kafka.admin import AdminClient
-
 from dovetail.broker import topics
+from dovetail.broker.clients import Admin
 from dovetail.broker.query_origin import QueryOrigin, refuse_other_topics
 from dovetail.broker.start_offsets import resolved_first_offsets
 from dovetail.sql.catalog import Catalog, Query
@@ -17,7 +16,7 @@ def claimed_origin(
     query: Query,
     fragment: Fragment,
     catalog: Catalog,
-    client: AdminClient,
+    client: Admin,
     snapshot_topics: Mapping[str, str],
     memo: str = "",
 ) -> QueryOrigin:
@@ -40,7 +39,7 @@ def claimed_origin(
 
 
 def _made(
-    query: Query, fragment: Fragment, client: AdminClient, snapshot_topics: Mapping[str, str], memo: str
+    query: Query, fragment: Fragment, client: Admin, snapshot_topics: Mapping[str, str], memo: str
 ) -> QueryOrigin:
     first_offsets = resolved_first_offsets(client, [fragment.lookup_flow.scan])
     ends = topics.end_offsets(client, list(snapshot_topics.values()))

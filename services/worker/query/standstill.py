@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from confluent_kafka import KafkaException
-
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.runtime.staleness import Staleness
@@ -49,7 +47,7 @@ class Standstill:
                 return f"partition {partition} was let go {silent_s:.0f} s ago, and the group gives it to nobody"
         try:
             ends = self._ends(reached.keys())
-        except (ServiceUnavailable, KafkaException, TimeoutError):
+        except ServiceUnavailable:
             ends = {}  # a reason to wait, so none is behind
         behind = {partition: reached[partition] for partition, end in ends.items() if reached[partition] < end}
         for partition, silent_s in self._behind.all_seconds(behind).items():

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-
-from confluent_kafka import KafkaError, KafkaException, Message, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from collections.abc import Mapping
 
 from dovetail.broker import clients, topics
 from dovetail.broker.address import BrokerAddress
-from dovetail.broker.following import TopicFollower
+from dovetail.broker.errors import BrokerError
+from dovetail.broker.following import TakenRecords, TopicFollower
 from dovetail.changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 from dovetail.dictionaries.definition.definition import Definition
 from dovetail.dictionaries.feed.feed_decoder import FeedDecoder
@@ -43,7 +40,7 @@ class FeedReader:
         self._topic = feed.topic
         self._layout = layout
         self._brokers = brokers
-        self._admin: AdminClient = clients.admin(brokers)
+        self._admin = clients.admin(brokers)
         self._decoder = FeedDecoder(definition, feed)
         self._complaints = _Complaints(f'dictionary "{definition.name}": feed {feed.topic}')
         self._feed = ""
@@ -66,10 +63,10 @@ class FeedReader:
             self._feed, partitions = self._described()
             # The positions first: whoever moves them on has read what they name.
             positions = {} if anew else self._layout.feed_positions(self._feed)
-            first = self._offsets(partitions, OffsetSpec.earliest)
-            ends = self._offsets(partitions, OffsetSpec.latest)
-        except (KafkaException, TimeoutError) as failure:
-            raise self.unavailable("the broker does not answer") from failure
+            first = topics.begins(self._admin, {self._topic: partitions})[self._topic]
+            ends = topics.ends(self._admin, {self._topic: partitions})[self._topic]
+        except BrokerError as failure:
+            raise self.unavailable(failure.reason) from failure
         first_offsets = resume_offsets(positions, first, ends)
         if first_offsets is None:
             self._layout.begin_feed(self._feed, ends)
@@ -78,22 +75,14 @@ class FeedReader:
 
     def _described(self) -> tuple[str, list[int]]:
         """The topic with its id, which another one of the same name has not, and its partitions."""
-        described = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=_CALL_S)
-        try:
-            found = described[self._topic].result(_CALL_S)
-        except KafkaException as failure:
-            if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise
+        found = topics.described(self._admin, [self._topic], _CALL_S).get(self._topic)
+        if found is None:
             raise UnknownName(
                 f'topic "{self._topic}" does not exist',
                 where=f'dictionary "{self._name}", SETTINGS, feed_topic',
                 fix="create it, or let what captures the changes do so",
-            ) from None
-        return f"{self._topic}/{found.topic_id}", [partition.id for partition in found.partitions]
-
-    def _offsets(self, partitions: list[int], spec: Callable[[], OffsetSpec]) -> dict[int, int]:
-        places = {TopicPartition(self._topic, partition): spec() for partition in partitions}
-        return {partition: offset for (_, partition), offset in topics.offsets(self._admin, places).items()}
+            )
+        return f"{self._topic}/{found.id}", list(found.partitions)
 
     def unavailable(self, why: str) -> ServiceUnavailable:
         return ServiceUnavailable(
@@ -102,12 +91,9 @@ class FeedReader:
 
     # -- on the thread
 
-    def take(self, records: list[Message], ended: Mapping[int, int]) -> None:
-        by_partition: defaultdict[int, list[tuple[int, bytes | None, bytes | None]]] = defaultdict(list)
-        for message in records:
-            by_partition[message.partition() or 0].append((message.offset() or 0, message.key(), message.value()))
+    def take(self, records: TakenRecords, ended: Mapping[int, int]) -> None:
         reached, read_ms = self._follower.reached, now_ms()
-        for partition, found in by_partition.items():
+        for partition, found in records.by_partition().items():
             changes = self._decoder.decode(reached[partition], found)
             self._layout.apply_feed(self._feed, partition, changes, read_ms)
             self._complaints.add(changes)
@@ -130,7 +116,7 @@ class FeedReader:
         try:
             if self._described()[0] == self._feed:
                 return False
-        except (DovetailError, KafkaException, TimeoutError):
+        except DovetailError:
             return False
         _LOG.warning("feed %s of dictionary %s: made again, all is forgotten", self._topic, self._name)
         self._place(anew=True)

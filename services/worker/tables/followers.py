@@ -13,13 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from confluent_kafka import KafkaException, Message
-from confluent_kafka.admin import AdminClient
 
 from dovetail.broker import clients, topics
 from dovetail.broker.address import BrokerAddress
-from dovetail.broker.following import TopicFollower
-from dovetail.broker.reader import as_records
+from dovetail.broker.errors import BrokerError
+from dovetail.broker.following import TakenRecords, TopicFollower
 from dovetail.broker.registry.client import schemas_of
 from dovetail.broker.topic_writer import TopicWriter
 from dovetail.changelog.changes import Changes
@@ -68,7 +66,7 @@ class Follower:
         self._watching = threading.Lock()
         self._topic = stream.topic
         self._brokers = brokers
-        self._admin: AdminClient = clients.admin(brokers)
+        self._admin = clients.admin(brokers)
         self._decoder = Decoder(stream.schema, self.store.columns, schemas_of(brokers))
         self._partitions = topics.partitions(self._admin, stream.topic)
         self._next_look_s = 0.0
@@ -116,14 +114,14 @@ class Follower:
     def _topic_id(self) -> str:
         try:
             return topics.ids(self._admin, [self._topic])[self._topic]
-        except (KafkaException, TimeoutError, UnknownName) as failure:
+        except (ServiceUnavailable, UnknownName) as failure:
             raise self.unavailable(str(failure)) from failure
 
     def _ends(self) -> Mapping[int, int]:
         try:
             return topics.ends(self._admin, {self._topic: self._partitions})[self._topic]
-        except (KafkaException, TimeoutError) as failure:
-            raise self.unavailable("the broker does not answer") from failure
+        except BrokerError as failure:
+            raise self.unavailable(failure.reason) from failure
 
     @contextmanager
     def watched(self, by: Sequence[str], keys: Sequence[Key]) -> Iterator[KeyWatch]:
@@ -139,17 +137,16 @@ class Follower:
 
     # -- on the thread
 
-    def take(self, records: list[Message], ended: Mapping[int, int]) -> None:
-        ends = {message.partition() or 0: (message.offset() or 0) + 1 for message in records}
-        reached = {**ended, **{partition: max(end, ended.get(partition, 0)) for partition, end in ends.items()}}
+    def take(self, records: TakenRecords, ended: Mapping[int, int]) -> None:
+        reached = {**ended, **{partition: max(end, ended.get(partition, 0)) for partition, end in records.ends.items()}}
         self._apply(records, reached)
         self._follower.move(reached)
 
-    def _apply(self, records: list[Message], reached: Mapping[int, int]) -> None:
+    def _apply(self, records: TakenRecords, reached: Mapping[int, int]) -> None:
         before = self._follower.reached
         if not records and all(before[partition] >= offset for partition, offset in reached.items()):
             return
-        decoded = self._decoder.decode(as_records(records, headed=self._decoder.headed))
+        decoded = self._decoder.decode(records.table(headed=self._decoder.headed))
         if decoded.rejected.num_rows:
             first = decoded.rejected.slice(0, 1).to_pylist()[0]
             _LOG.warning("%s: %d records left out: %s", self._topic, decoded.rejected.num_rows, first["reason"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from dovetail.broker.errors import BrokerError
 from dovetail.changelog.errors import (
     CheckpointMismatch,
     DovetailError,
@@ -72,7 +75,6 @@ def test_anything_else_is_an_internal_error_with_the_end_of_its_traceback() -> N
         "TimeoutError",
         "MemoryError",
         "EOFError",
-        "cimpl.KafkaException: KafkaError{code=_TRANSPORT,val=-195,str=broker down}",
         "duckdb.duckdb.OutOfMemoryException: Out of Memory Error",
     ],
 )
@@ -101,6 +103,14 @@ def test_what_happens_to_a_process_of_spark_is_the_environment(line: str) -> Non
     told = error(f"{HEAD}\n{line}\n\tat java.base/a.b(C.java:1)")
 
     assert told.retry, told
+
+
+def test_a_broker_that_a_worker_has_lost_is_said_to_be_lost() -> None:
+    raised = "".join(traceback.format_exception_only(BrokerError("broker down")))
+    told = error(f"{TRACE}{raised}\n\tat org.apache.spark.Something(X.scala:1)")
+
+    assert isinstance(told, ServiceUnavailable)
+    assert told.what == "the broker was lost: broker down"
 
 
 def test_a_cause_without_words_is_told_by_its_class() -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 
+from dovetail.broker import clients
 from dovetail.broker import topics as topic_admin
+from dovetail.broker.address import BrokerAddress
 from dovetail.changelog.errors import RecordsGone
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_clicks
@@ -30,7 +31,7 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
     queries.drain(query, dataflow)
 
     # Written at once: before the view knows that there are more.
-    topic_admin.widen(AdminClient({"bootstrap.servers": broker}), left, 4)
+    topic_admin.widen(clients.admin(BrokerAddress(broker)), left, 4)
     producer = Producer({"bootstrap.servers": broker})
     for k in range(1, 4):
         producer.produce(left, b'{"k": %d, "a": "x"}' % k, partition=k)
