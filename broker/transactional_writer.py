@@ -34,13 +34,13 @@ from dovetail.broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing
 from dovetail.broker.topics import FRAME_BYTES
 from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES
 from dovetail.changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
+from dovetail.changelog.work.backoff import Backoff
 
 DROPPED = 1 << 40
 """The offset that ``mark_dropped`` leaves in the place of a number of batches."""
 _CALL_S = 30.0
 _PENDING_S = 5.0
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
+_PAUSES = Backoff(first_s=0.1, longest_s=5.0)
 _KEPT_S = 300.0
 
 
@@ -181,7 +181,7 @@ def write_once(
     ``target.replayed_until``; EnvironmentFault where the query has ended or started again.
     """
     name = target.transactional_id(partition)
-    waited = Backoff(target)
+    waited = BrokerWait(target)
     while True:
         try:
             writer = writers.pop(name, None)
@@ -238,13 +238,13 @@ def behind_its_output(target: WriteTarget, batch_id: int, commit_mark: int) -> C
     )
 
 
-class Backoff:
-    """The pauses between attempts, and their end."""
+class BrokerWait:
+    """The pauses between attempts to write, and their end."""
 
     def __init__(self, target: WriteTarget) -> None:
         self._target = target
         self._start = time.monotonic()
-        self._pause_s = _FIRST_PAUSE_S
+        self._pauses = _PAUSES.pauses()
         self._fenced = False
 
     def after(self, failure: BrokerError) -> None:
@@ -258,21 +258,21 @@ class Backoff:
                 where=f"brokers {self._target.brokers}, transactional id {self._target.identity}",
                 fix="see the broker's limits and rights; the batch is written again when the query is resumed",
             ) from failure
-        if time.monotonic() - self._start + self._pause_s > self._target.broker_wait_s:
+        pause_s = next(self._pauses)
+        if time.monotonic() - self._start + pause_s > self._target.broker_wait_s:
             raise ServiceUnavailable(
                 f"the broker did not take the output within {self._target.broker_wait_s:g} s: {failure.reason}",
                 where=f"brokers {self._target.brokers}, transactional id {self._target.identity}",
                 fix="start the broker and resume the query, or raise broker_wait_s; nothing is lost or written twice",
             ) from failure
-        time.sleep(self._pause_s)
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        time.sleep(pause_s)
 
 
 def fence(target: WriteTarget, partitions: int) -> int:
     """Abort what any earlier life of this query left open, and bar it from writing on; the greatest commit mark."""
     marks = [-1]
     for partition in range(partitions):
-        waited = Backoff(target)
+        waited = BrokerWait(target)
         while True:
             try:
                 writer = TransactionalWriter(target, partition)

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dovetail.changelog.errors import DovetailError, ServiceUnavailable
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.faults import error_of
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
-from dovetail.runtime.troubles import Patience, Setback, Troubles
+from dovetail.runtime.troubles import Setback, Troubles
 from dovetail.sql.catalog import Actual, Catalog, Desired, Query
 from dovetail.sql.engines import Engine
 
@@ -77,7 +78,7 @@ class Reconciler:
         catalog: Catalog,
         engine: Engine,
         driver: QueryDriver,
-        patience: Patience,
+        backoff: Backoff,
         log: logging.Logger,
         clock: Callable[[], float] = time.monotonic,
         tasks: Executor | None = None,
@@ -86,8 +87,8 @@ class Reconciler:
         self._catalog = catalog
         self._engine = engine
         self._driver = driver
-        self._troubles = Troubles(patience)
-        self._ending = Troubles(patience)
+        self._troubles = Troubles(backoff)
+        self._ending = Troubles(backoff)
         self._log = log
         self._clock = clock
         self._tasks = tasks

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.sql.syntax.redact import redacted
 
 
@@ -25,16 +26,6 @@ class Setback:
 
 
 @dataclass(frozen=True)
-class Patience:
-    """first_pause_s    before the second attempt; each pause after it is twice as long
-    longest_pause_s  the bound of that: an outage of hours is looked at so often
-    """
-
-    first_pause_s: float
-    longest_pause_s: float = 15.0
-
-
-@dataclass(frozen=True)
 class Trouble:
     """A query that is tried again; all times of the same clock."""
 
@@ -50,7 +41,7 @@ class Troubles:
     There is no end of patience. What the environment has broken it can mend, and nobody has to say that it has.
     """
 
-    patience: Patience
+    backoff: Backoff
     _troubles: dict[int, Trouble] = field(default_factory=dict)
 
     def may_try(self, query_id: int, now_s: float) -> bool:
@@ -60,8 +51,8 @@ class Troubles:
     def note(self, query_id: int, now_s: float) -> Trouble:
         """The trouble that the query is in now."""
         before = self._troubles.get(query_id)
-        pause_s = min(2 * before.pause_s, self.patience.longest_pause_s) if before else self.patience.first_pause_s
         attempts = before.attempts + 1 if before else 1
+        pause_s = self.backoff.pause_s(attempts)
         self._troubles[query_id] = Trouble(attempts, pause_s, now_s + pause_s)
         return self._troubles[query_id]
 

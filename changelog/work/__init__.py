@@ -1,1 +1,1 @@
-"""What may end before it is done."""
+"""Work that may end before it is done, that is tried again, and that goes on by itself."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Lock
 
+from dovetail.changelog.work.backoff import Backoff
+
 
 class Breaker:
     """Open after ``failures`` in a row, at first for ``least_s``, twice as long after each failed trial.
@@ -18,8 +20,7 @@ class Breaker:
     ) -> None:
         self._elapsed_s = elapsed_s
         self._failures = failures
-        self._least_s = least_s
-        self._greatest_s = greatest_s
+        self._pauses = Backoff(least_s, greatest_s)
         self._lock = Lock()
         self._failed = 0
         self._open_until_s = float("-inf")
@@ -48,5 +49,4 @@ class Breaker:
             self._open_until_s = self._elapsed_s() + self._pause_s()
 
     def _pause_s(self) -> float:
-        trials = min(max(self._failed - self._failures, 0), 10)
-        return float(min(self._greatest_s, self._least_s * 2**trials))
+        return self._pauses.pause_s(self._failed - self._failures + 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_FIRST_PAUSE_S = 0.5
-_LONGEST_PAUSE_S = 30.0
+from dovetail.changelog.work.backoff import Backoff
+
+_PAUSES = Backoff(first_s=0.5, longest_s=30.0)
 _CALM_S = 20.0
 LIMIT = 20
 
@@ -18,7 +19,6 @@ class Restarts:
     left alone: whatever is wrong, to start it again is not the cure.
     """
 
-    _pause_s: float = _FIRST_PAUSE_S
     _deaths: int = 0
     _ready_s: float | None = None
     due_s: float = 0.0
@@ -29,11 +29,11 @@ class Restarts:
     def died(self, now_s: float) -> float | None:
         """The pause before the next start; None once it is not started any more."""
         if self._ready_s is not None and now_s - self._ready_s > _CALM_S:
-            self._pause_s, self._deaths = _FIRST_PAUSE_S, 0
+            self._deaths = 0
         self._ready_s = None
         self._deaths += 1
         if self._deaths > LIMIT:
             return None
-        pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        pause_s = _PAUSES.pause_s(self._deaths)
         self.due_s = now_s + pause_s
         return pause_s

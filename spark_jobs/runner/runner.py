@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from dovetail.broker.presence import BrokerWatch, await_broker
 from dovetail.changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, StorageRefused
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.activity import Activity
 from dovetail.runtime.clock import now_ms
@@ -38,7 +39,7 @@ from dovetail.runtime.storage.claim import claim
 from dovetail.runtime.storage.places import expect_usable
 from dovetail.runtime.storage.storage import Storage
 from dovetail.runtime.storage.watch import StorageWatch
-from dovetail.runtime.troubles import Patience, Setback
+from dovetail.runtime.troubles import Setback
 from dovetail.spark_jobs.account.progress import Progress
 from dovetail.spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
@@ -69,7 +70,7 @@ _LOG = logging.getLogger("dovetail.runner")
 _LOOK_S = 0.2
 _CALM_LOOK_S = 0.5
 _STALE_S = 10.0
-_FIRST_PAUSE_S = 1.0
+_PAUSES = Backoff(first_s=1.0, longest_s=15.0)
 _TASKS = 32
 """Queries that are started, watched or ended at once: they wait more than they work."""
 
@@ -123,7 +124,7 @@ class Runner:
             catalog,
             Engine.SPARK,
             self,
-            Patience(_FIRST_PAUSE_S),
+            _PAUSES,
             _LOG,
             tasks=self._tasks,
             leases=Leases(catalog, settings.brokers, settings.query_logs),

@@ -15,16 +15,17 @@ import pytest
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.runtime.leases import LEASE_S, Leases, lease_from_now
 from dovetail.runtime.logs.query_logs import QueryLogFiles
 from dovetail.runtime.reconciler import Reconciler, Watched
-from dovetail.runtime.troubles import Patience, Setback
+from dovetail.runtime.troubles import Setback
 from dovetail.sql.catalog import Actual, Catalog, Desired, Query
 from dovetail.sql.engines import Engine
 
 AWAY = Setback("Kafka does not answer")
 DEFECT = Setback("a defect", final=True)
-PATIENCE = Patience(first_pause_s=1.0)
+BACKOFF = Backoff(first_s=1.0, longest_s=15.0)
 
 
 @dataclass
@@ -97,7 +98,7 @@ class World:
         log = logging.getLogger("dovetail.test")
         leases = None if self.brokers is None else Leases(self.catalog, self.brokers, self.logs, lambda: self.now_s)
         return Reconciler(
-            self.catalog, Engine.SPARK, self.driver, PATIENCE, log, lambda: self.now_s, tasks=tasks, leases=leases
+            self.catalog, Engine.SPARK, self.driver, BACKOFF, log, lambda: self.now_s, tasks=tasks, leases=leases
         )
 
     def look(self) -> None:

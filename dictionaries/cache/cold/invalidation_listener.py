@@ -8,14 +8,14 @@ from threading import Event
 import redis
 import structlog
 
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.dictionaries.cache.cold.invalidation_messages import InvalidationMessage, decode_message
 from dovetail.dictionaries.cache.cold.redis_client import RedisFault, fault_of
 from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 _WAIT_S = 0.2
 _SILENT_WAITS = 15
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 1.0
+_PAUSES = Backoff(first_s=0.05, longest_s=1.0)
 
 _log = structlog.get_logger(__name__)
 
@@ -58,7 +58,7 @@ class Listener:
         self._client.close()
 
     def _run(self) -> None:
-        pause_s = _FIRST_PAUSE_S
+        failures = 0
         while not self.thread.closing.is_set():
             listened = False
             try:
@@ -69,9 +69,9 @@ class Listener:
                 listened, self.is_listening = self.is_listening, False
                 if listened:
                     self._on_gap()
-            pause_s = _FIRST_PAUSE_S if listened else min(2 * pause_s, _LONGEST_PAUSE_S)
+            failures = 0 if listened else failures + 1
             self._tried.set()
-            self.thread.closing.wait(pause_s)
+            self.thread.closing.wait(_PAUSES.pause_s(failures))
 
     def _tell_once(self, fault: RedisFault) -> RedisFault:
         """What goes on is not said again: it is tried every second."""

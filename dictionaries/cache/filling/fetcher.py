@@ -10,6 +10,7 @@ from threading import Lock
 
 from dovetail.changelog.errors import DovetailError, RecordRejected
 from dovetail.changelog.lookup import Key, Rows
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.dictionaries.cache.breaker import Breaker
 from dovetail.dictionaries.cache.cache_settings import CacheSettings
 from dovetail.dictionaries.cache.flights.flight import Flight, Unanswered, all_unanswered
@@ -17,8 +18,7 @@ from dovetail.dictionaries.cache.layout_statistics import Statistics
 from dovetail.dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dovetail.dictionaries.definition.definition import Definition
 
-_FIRST_PAUSE_S = 0.02
-_LONGEST_PAUSE_S = 1.0
+_PAUSES = Backoff(first_s=0.02, longest_s=1.0)
 
 Arrived = Callable[[Sequence[Key], dict[Key, Rows]], None]
 """What is done with the answer of one statement, on any thread: the keys asked, the rows found."""
@@ -89,7 +89,7 @@ class Fetcher:
         return self._pool.map(ask, chunks)
 
     def _ask(self, chunk: Sequence[Key], deadline_s: float, now_ms: int) -> dict[Key, Rows]:
-        pause_s = _FIRST_PAUSE_S
+        pauses = _PAUSES.pauses()
         while True:
             if self._last_error is not None and not self._breaker.allows():
                 raise self._last_error.with_traceback(None)
@@ -100,6 +100,7 @@ class Fetcher:
             except DovetailError as error:
                 self._statistics.count(source_errors=1)
                 self._statistics.failed(error)
+                pause_s = next(pauses)
                 if not error.retry or self._elapsed_s() + pause_s >= deadline_s:
                     self._give_up(error)
                     raise
@@ -109,7 +110,6 @@ class Fetcher:
                 self._statistics.loaded(now_ms, self._elapsed_s() - started_s)
                 return rows
             self._sleep(pause_s * random.uniform(0.5, 1.0))
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _give_up(self, error: DovetailError) -> None:
         if error.retry:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from dovetail.changelog.lookup import Key, Rows
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.dictionaries.cache.cache_settings import CacheSettings
 from dovetail.dictionaries.cache.cold.key_locks import Claim
 from dovetail.dictionaries.cache.filling.cold_layers import TolerantColdTier
@@ -15,8 +16,7 @@ from dovetail.dictionaries.cache.flights.flight import Flight, Unanswered, all_u
 from dovetail.dictionaries.cache.hot.guarded_hot import GuardedHot
 from dovetail.dictionaries.cache.layout_statistics import Statistics
 
-_FIRST_PAUSE_S = 0.002
-_LONGEST_PAUSE_S = 0.02
+_PAUSES = Backoff(first_s=0.002, longest_s=0.02)
 
 
 class ClaimedKeys:
@@ -72,13 +72,12 @@ class KeyLockLayer:
 
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
         deadline_s = self._elapsed_s() + self._timeout_s
-        pause_s = _FIRST_PAUSE_S
+        pauses = _PAUSES.pauses()
         claim = self._claimed.claim(flight, keys)
         self._statistics.count(coalesced=len(claim.busy))
         failures = [self._claimed.ask(flight, claim)]
         while claim.busy:
-            self._sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            self._sleep(next(pauses))
             if self._elapsed_s() > deadline_s:
                 claim = Claim(None, mine=claim.busy)
             else:

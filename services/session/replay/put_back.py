@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from dovetail.broker.errors import BrokerError, BrokerFault
 from dovetail.broker.producer_queue import Outgoing, OutgoingMessage, ProducerQueue
-from dovetail.broker.transactional_writer import Backoff, WriteTarget, transactional_producer
+from dovetail.broker.transactional_writer import BrokerWait, WriteTarget, transactional_producer
 from dovetail.changelog.dead_letter import mark
 from dovetail.changelog.errors import ServiceUnavailable, SqlError
 from dovetail.services.session.context import Context
@@ -39,7 +39,7 @@ class LetterProducer:
         self._target = _target(context, topic)
         self._call_s = self._target.call_s
         self.count = 0
-        waited = Backoff(self._target)
+        waited = BrokerWait(self._target)
         while True:
             try:
                 self._producer = transactional_producer(self._target, 0)

@@ -25,6 +25,7 @@ from dovetail.changelog.errors import (
     ServiceUnavailable,
     shortened,
 )
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.enrichment.enricher import AnsweredBatch
 from dovetail.enrichment.memo.memo_store import Update
 from dovetail.runtime.clock import now_ms
@@ -33,8 +34,7 @@ from dovetail.services.worker.lane.lane_settings import LaneClosed
 
 _LOG = logging.getLogger("dovetail.worker")
 _ATTEMPTS = 3
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 2.0
+_PAUSES = Backoff(first_s=0.05, longest_s=2.0)
 _DEFECT = 20
 _TOLD_AFTER_S = 1.0
 """A service that answers again so soon was not away."""
@@ -124,7 +124,7 @@ class Retries:
     def _attempts(self, records: Sequence[Record], whole: bool) -> tuple[AnsweredBatch | None, Exception | None]:
         """The answer, or what is wrong with it."""
         batch = as_batch(self._partition, records, headed=self._answerer.headed)
-        pause_s, started_s, left = _FIRST_PAUSE_S, time.monotonic(), _ATTEMPTS if whole else 1
+        pauses, started_s, left = _PAUSES.pauses(), time.monotonic(), _ATTEMPTS if whole else 1
         while True:
             try:
                 step = self._answerer.step(batch, now_ms())
@@ -143,13 +143,12 @@ class Retries:
                     return None, failure
                 if external and waited_s > self._wait_s:
                     raise _gave_up(failure, self._wait_s) from failure
-                why = shortened(str(failure))
+                why, pause_s = shortened(str(failure)), next(pauses)
                 _LOG.warning("%s: %d records are tried again in %g s: %s", self._name, len(records), pause_s, why)
             if whole:
                 self._before_pause()
             if self._closing.wait(pause_s):
                 raise LaneClosed("it waited for a service")
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _note_defect(self, failure: Exception) -> None:
         if isinstance(failure, RecordRejected):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dovetail.broker.errors import BrokerError, BrokerFault
 from dovetail.broker.producer_queue import Outgoing, ProducerQueue
 from dovetail.broker.transactional_writer import (
-    Backoff,
+    BrokerWait,
     WriteTarget,
     committed_offset,
     first_offset,
@@ -135,7 +135,7 @@ def opened(place: Place, metadata: bytes, given_up: Callable[[], bool]) -> Trans
 
     Raises ServiceUnavailable after the time, NotAMember once ``given_up``.
     """
-    waited = Backoff(place.target)
+    waited = BrokerWait(place.target)
     while True:
         if given_up():
             raise NotAMember("the partition was given up meanwhile")

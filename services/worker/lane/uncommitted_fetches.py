@@ -18,7 +18,7 @@ from itertools import islice
 import pyarrow as pa
 
 from dovetail.broker.errors import BrokerError, BrokerFault
-from dovetail.broker.transactional_writer import Backoff
+from dovetail.broker.transactional_writer import BrokerWait
 from dovetail.changelog.dead_letter import BRIEF, dead_letters
 from dovetail.changelog.decode import REJECTED
 from dovetail.changelog.errors import shortened
@@ -61,7 +61,7 @@ class UncommittedFetches:
         self._counts_written: Counter[str] = Counter()
         self._base = 0
         self._committed_s = 0.0
-        self._backoff: Backoff | None = None
+        self._broker_wait: BrokerWait | None = None
         self._letter_bytes = place.target.letter_bytes
         self.reached = 0
         self.counts: Counter[str] = Counter()
@@ -157,7 +157,7 @@ class UncommittedFetches:
         for _ in done:
             self._pending.popleft()
         self._written = self._records_written = 0
-        self._backoff = None
+        self._broker_wait = None
         self._letter_bytes = self._place.target.letter_bytes
         self._committed_s = time.monotonic()
         self.counts.update(self._counts_written)
@@ -172,8 +172,8 @@ class UncommittedFetches:
             # The topic of letters may take less than it did when the query began.
             self._letter_bytes = BRIEF
         else:
-            self._backoff = self._backoff or Backoff(self._place.target)
-            self._backoff.after(failure)
+            self._broker_wait = self._broker_wait or BrokerWait(self._place.target)
+            self._broker_wait.after(failure)
         if failure.fault is BrokerFault.FENCED and self._closing.wait(_FENCED_PAUSE_S):
             raise LaneClosed("somebody else writes")
         self._transactions = None

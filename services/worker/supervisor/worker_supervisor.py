@@ -21,11 +21,12 @@ from dovetail.broker import clients, topics
 from dovetail.broker.names import memo_topic
 from dovetail.broker.query_origin import QueryOrigin
 from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.work.backoff import Backoff
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
 from dovetail.runtime.reconciler import Reconciler, Watched
-from dovetail.runtime.troubles import Patience, Setback
+from dovetail.runtime.troubles import Setback
 from dovetail.services.commands.command_codec import Command, Outcome
 from dovetail.services.live_workers import live_workers
 from dovetail.services.worker.query.child import FAILED, WAITS
@@ -38,7 +39,7 @@ from dovetail.sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.worker")
 _SEEN_EVERY_S = 2.0
-_FIRST_PAUSE_S = 0.5
+_PAUSES = Backoff(first_s=0.5, longest_s=15.0)
 
 
 class WorkerSupervisor:
@@ -61,7 +62,7 @@ class WorkerSupervisor:
         self._children: dict[int, Child] = {}
         self._seen_s = 0.0
         leases = Leases(catalog, settings.brokers, settings.query_logs)
-        self._reconciler = Reconciler(catalog, Engine.FAUST, self, Patience(_FIRST_PAUSE_S), _LOG, leases=leases)
+        self._reconciler = Reconciler(catalog, Engine.FAUST, self, _PAUSES, _LOG, leases=leases)
         self.files, self._slot = claimed_folder(settings.data_dir / "worker")
         self._lease = WorkerLease(self.files)
 
