@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,11 +19,11 @@ from dovetail.broker.address import BrokerAddress
 from dovetail.broker.clients import TopicConsumer
 from dovetail.broker.errors import BrokerFault, fault_of
 from dovetail.broker.reader import as_records
-from dovetail.changelog.errors import DovetailError, ServiceUnavailable
+from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 
 _LOG = logging.getLogger("dovetail.broker")
 _POLL_S = 0.1
-_PAUSE_S = 1.0
 _WAIT_S = 60.0
 
 
@@ -94,17 +95,14 @@ class TopicFollower:
         self._reached: dict[int, int] = {}
         self._failure: Exception | None = None
         self._moved = threading.Condition()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name=f"{group}-{topic}", daemon=True)
+        self._thread = SupervisedThread(f"{group}-{topic}", self._follow, self._fail)
 
     def start(self) -> None:
         """From where it was ``place``d."""
         self._thread.start()
 
     def close(self) -> None:
-        self._stopped.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._thread.close(None)
 
     # -- how far it is
 
@@ -122,6 +120,7 @@ class TopicFollower:
 
     def move(self, offsets: Mapping[int, int]) -> None:
         """Everything before ``offsets`` was taken."""
+        self._thread.well()
         with self._moved:
             self._failure = None
             for partition, offset in offsets.items():
@@ -141,36 +140,21 @@ class TopicFollower:
     # -- on the thread
 
     def _follow(self) -> None:
-        while not self._stopped.is_set():
-            consumer = self._consumer()
-            try:
-                self._read(consumer)
-            except _Missed:
-                self._after_missed()
-            except Exception as failure:  # noqa: BLE001 - told to who waits, and tried again from the same records
-                self._fail(failure)
-            finally:
-                consumer.close()
-
-    def _after_missed(self) -> None:
-        try:
-            self._sink.missed()
-        except DovetailError as failure:
-            _LOG.warning("following %s: %s", self._topic, failure)
-            self._stopped.wait(_PAUSE_S)
+        while not self._thread.closing.is_set():
+            with closing(self._consumer()) as consumer:
+                try:
+                    self._read(consumer)
+                except _Missed:
+                    self._sink.missed()
 
     def _fail(self, failure: Exception) -> None:
-        if isinstance(failure, DovetailError):
-            _LOG.warning("following %s: %s", self._topic, failure)
-        else:
-            _LOG.exception("following %s", self._topic, exc_info=failure)
+        """Told to who waits; it is tried again from the same records."""
         with self._moved:
             self._failure = failure
             self._moved.notify_all()
-        self._stopped.wait(_PAUSE_S)
 
     def _read(self, consumer: TopicConsumer) -> None:
-        while not self._stopped.is_set():
+        while not self._thread.closing.is_set():
             first = consumer.poll(_POLL_S)
             if first is not None:
                 # A call that waits for a batch waits its whole time; this one takes what is there.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.errors import BrokerError, BrokerFault, answer
 from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 
 _ANSWER_S = 2.0
 _ATTEMPT_S = 5.0
@@ -101,15 +101,15 @@ class BrokerWatch:
         self._brokers = brokers
         self._answered_s = time.monotonic()
         self._refused = ""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._ask, name="broker-watch", daemon=True)
+        self._client: clients.Admin | None = None
+        self._thread = PeriodicThread("broker-watch", _LOOK_S, self._ask)
 
     def start(self) -> None:
         self._answered_s = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        self._ended.set()
+        self._thread.close(0)
 
     @property
     def trouble(self) -> str:
@@ -125,12 +125,11 @@ class BrokerWatch:
             self._refused = refusal.reason
 
     def _ask(self) -> None:
-        client = clients.admin(self._brokers, {"error_cb": self._hear})
-        while not self._ended.wait(_LOOK_S):
-            try:
-                answer(client.describe_cluster(request_timeout=_LOOK_ANSWER_S), _LOOK_ANSWER_S)
-            except BrokerError:
-                client.poll(0)
-                continue
-            self._refused = ""
-            self._answered_s = time.monotonic()
+        self._client = self._client or clients.admin(self._brokers, {"error_cb": self._hear})
+        try:
+            answer(self._client.describe_cluster(request_timeout=_LOOK_ANSWER_S), _LOOK_ANSWER_S)
+        except BrokerError:
+            self._client.poll(0)
+            return
+        self._refused = ""
+        self._answered_s = time.monotonic()

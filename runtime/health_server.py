@@ -15,6 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.processes.listener import address_of
 from dovetail.runtime.serving.foreign_requests import foreign_host, foreign_page, host_of
 
@@ -77,7 +78,7 @@ class HealthServer:
         self._listener = listener
         self._loop = asyncio.new_event_loop()
         self._up = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
+        self._thread = SupervisedThread("http", self._serve)
         self._thread.start()
         self._up.wait()
 
@@ -104,4 +105,5 @@ class HealthServer:
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._thread.close(None)
+        self._loop.close()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable
 
 import psutil
 
-from dovetail.changelog.errors import ServiceUnavailable, StackError
+from dovetail.changelog.errors import StackError
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.staleness import Staleness
 from dovetail.sql.catalog import Catalog, Leadership
@@ -40,24 +40,18 @@ class SoleHolder:
         self._catalog = catalog
         self._lost = lost
         self._lease = _taken(catalog, name, what, clock, pause)
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name=f"lease-{name}", daemon=True)
+        self._thread = PeriodicThread(f"lease-{name}", _RENEW_S, self._renew)
         self._thread.start()
 
     def _renew(self) -> None:
-        while not self._ended.wait(_RENEW_S):
-            try:
-                held = self._catalog.renew_leadership(self._lease, _until_ms())
-            except ServiceUnavailable:
-                continue  # nobody else can take it where the catalog is away
-            if not held:
-                self._lost()
-                return
+        # Where the catalog is away, nobody else can take it.
+        if not self._catalog.renew_leadership(self._lease, _until_ms()):
+            self._thread.closing.set()
+            self._lost()
 
     def release(self) -> None:
         """Let others have it at once."""
-        self._ended.set()
-        self._thread.join()
+        self._thread.close(None)
         self._catalog.renew_leadership(self._lease, 0)
 
 

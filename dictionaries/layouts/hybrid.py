@@ -11,6 +11,7 @@ from typing import Any
 
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.changelog.lookup import Key, Lookup, Rows
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.dictionaries.cache.cache_entry import misses_of
 from dovetail.dictionaries.cache.cache_settings import CacheSettings, read_settings
 from dovetail.dictionaries.cache.cold.cold_tier import ColdTier
@@ -39,7 +40,6 @@ from dovetail.dictionaries.cache.layout_statistics import MeteredLookup, Statist
 from dovetail.dictionaries.contracts import Source
 from dovetail.dictionaries.definition.definition import Definition
 from dovetail.dictionaries.feed.source_changes import SourceChanges
-from dovetail.dictionaries.supervised_thread import SupervisedThread
 from dovetail.dictionaries.wall_clock import wall_clock_ms
 
 _FIRST_SUBSCRIPTION_S = 0.5

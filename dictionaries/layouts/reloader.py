@@ -8,8 +8,8 @@ from collections.abc import Callable
 import structlog
 
 from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.dictionaries.definition.definition import Definition
-from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 _FIRST_RETRY_S = 1.0
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 from dovetail.runtime.storage.places import expect_answer
 from dovetail.runtime.storage.storage import Storage
 
@@ -21,17 +21,16 @@ class StorageWatch:
         self._storage = storage
         self._looked_s = time.monotonic()
         self._trouble = ""
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = None if storage.folder is not None else PeriodicThread("storage-watch", _LOOK_S, self._ask)
 
     def start(self) -> None:
-        if self._storage.folder is None:
+        if self._thread is not None:
             self._looked_s = time.monotonic()
-            self._thread = threading.Thread(target=self._ask, name="storage-watch", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        self._ended.set()
+        if self._thread is not None:
+            self._thread.close(0)
 
     @property
     def trouble(self) -> str:
@@ -42,11 +41,10 @@ class StorageWatch:
         return "" if silent_s < _SILENT_S else f"{self._storage.location} has not answered for {silent_s:.0f} s"
 
     def _ask(self) -> None:
-        while not self._ended.wait(_LOOK_S):
-            try:
-                expect_answer(self._storage)
-            except DovetailError as failure:
-                self._trouble = str(failure)
-            else:
-                self._trouble = ""
-            self._looked_s = time.monotonic()
+        try:
+            expect_answer(self._storage)
+        except DovetailError as failure:
+            self._trouble = str(failure)
+        else:
+            self._trouble = ""
+        self._looked_s = time.monotonic()

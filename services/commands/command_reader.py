@@ -8,7 +8,7 @@ from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_listener import TopicListener
 from dovetail.broker.topic_shapes import TopicAdmin
 from dovetail.broker.topic_writer import TopicWriter
-from dovetail.dictionaries.supervised_thread import SupervisedThread
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.services.commands.command_codec import Answer, Command, CommandHandler, Outcome, answer_bytes, command_of
 from dovetail.services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
 
@@ -27,13 +27,14 @@ class CommandReader:
         make_command_topics(topics)
         self._commands = TopicListener(brokers, COMMANDS, topics.ends(COMMANDS), group=GROUP, wait_ms=100)
         self._writer = TopicWriter(brokers, _SEND_S)
-        self._thread = SupervisedThread("commands", self._read, lambda failure: None)
+        self._thread = SupervisedThread("commands", self._read)
         self._thread.start()
 
     def _read(self) -> None:
         while not self._thread.closing.is_set():
+            values = self._commands.values(1, _POLL_S)
             self._thread.well()
-            for value in self._commands.values(1, _POLL_S):
+            for value in values:
                 command = command_of(value)
                 if command is not None:
                     self._answer(command)

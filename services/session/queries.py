@@ -4,13 +4,13 @@ explained.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, StackError, UnknownName, Unsupported
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 from dovetail.runtime.leases import RENEWED_EVERY_S, lease_from_now
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import await_gone, topics_of_select
@@ -102,24 +102,11 @@ def leased(context: Context, plan: Plan, text: str) -> Iterator[None]:
         context.topics.delete(topics_of_select([*upstream, last]))
 
 
-@contextmanager
-def _renewed(context: Context, name: str) -> Iterator[None]:
-    """Answer for a query, again and again, as long as this process lives."""
-    over = threading.Event()
-
-    def renew() -> None:
-        while not over.wait(RENEWED_EVERY_S):
-            # A catalog that does not answer now may do so before the lease runs out.
-            with suppress(ServiceUnavailable):
-                context.catalog.renew(name, lease_from_now())
-
-    renewing = threading.Thread(target=renew, name=f"lease of {name}", daemon=True)
-    renewing.start()
-    try:
-        yield
-    finally:
-        over.set()
-        renewing.join()
+def _renewed(context: Context, name: str) -> PeriodicThread:
+    """Answers for a query, again and again, as long as this process lives: a catalog that does not answer now may do so
+    before the lease runs out.
+    """
+    return PeriodicThread(f"lease of {name}", RENEWED_EVERY_S, lambda: context.catalog.renew(name, lease_from_now()))
 
 
 def pause(context: Context, statement: Pause) -> Done:

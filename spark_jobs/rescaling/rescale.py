@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import itertools
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +20,8 @@ from pyspark.sql import SparkSession
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.query_origin import QueryOrigin
-from dovetail.changelog.errors import EnvironmentFault, ServiceUnavailable
+from dovetail.changelog.errors import EnvironmentFault
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.state_limit import check_buffered
 from dovetail.runtime.storage.storage import Storage
@@ -124,21 +124,11 @@ def expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
         check_buffered(node.operator, store, buckets)
 
 
-@contextmanager
-def telling(seed: Seed, told: Callable[[int], None]) -> Iterator[None]:
-    """Tell, in a thread of its own, how large the seed has become."""
-    over = threading.Event()
+def telling(seed: Seed, told: Callable[[int], None]) -> PeriodicThread:
+    """Tells, in a thread of its own, how large the seed has become."""
 
     def tell() -> None:
-        while not over.wait(_TOLD_EVERY_S):
-            # A file may go meanwhile, and the catalog be away: it is told again in a second.
-            with suppress(OSError, ServiceUnavailable):
-                told(seed.bytes)
+        with suppress(OSError):  # a file may go meanwhile
+            told(seed.bytes)
 
-    thread = threading.Thread(target=tell, name="rescaling", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return PeriodicThread("rescaling", _TOLD_EVERY_S, tell)

@@ -7,7 +7,6 @@ an application does not ask it again. So a session that has lost its executors w
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -17,6 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from dovetail.changelog.errors import EnvironmentFault
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 from dovetail.spark_jobs.runner.spark_session import runs_elsewhere
 
 _LOOK_S = 1.0
@@ -53,8 +53,7 @@ class ExecutorWatch:
         self._master_there: bool | None = True
         self._back_s: float | None = None
         self.present = False
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="executor-watch", daemon=True)
+        self._thread = PeriodicThread("executor-watch", _LOOK_S, self._keep)
 
     @staticmethod
     def of(session: SparkSession) -> ExecutorWatch | None:
@@ -76,12 +75,11 @@ class ExecutorWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        self._ended.set()
+        self._thread.close(0)
 
     def _keep(self) -> None:
-        while not self._ended.wait(_LOOK_S):
-            with suppress(Py4JError, OSError):  # the JVM has gone, which others notice
-                self.look()
+        with suppress(Py4JError, OSError):  # the JVM has gone, which others notice
+            self.look()
 
     def look(self) -> None:
         now_s = self._clock()

@@ -20,7 +20,6 @@ import selectors
 import shutil
 import socket
 import tempfile
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -32,6 +31,7 @@ from typing import Any
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import UnknownName
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.processes.forked import LENGTH, received
 from dovetail.spark_jobs.source.idle import JsonOffsets, as_json
 from dovetail.spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
@@ -97,7 +97,7 @@ class EndsWatch:
         self._apart: dict[str, float] = {}
         self._slow_s = 0.0
         self._turns = Turns(os.cpu_count() or 1, longest_turn_s)
-        self._thread = threading.Thread(target=self._serve, name="ends of topics", daemon=True)
+        self._thread = SupervisedThread("ends of topics", self._serve)
         self._thread.start()
 
     def silence(self, source: str) -> int | None:
@@ -118,7 +118,7 @@ class EndsWatch:
     def close(self) -> None:
         self._waker.close()
         # It may be waiting for a broker that is away; what it would tell is wanted no longer.
-        self._thread.join(_END_S)
+        self._thread.close(_END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _serve(self) -> None:
@@ -136,6 +136,7 @@ class EndsWatch:
                     asked |= self._take(key.fileobj)
             if self._waiting and (asked or time.monotonic() >= next_look_s):
                 self._look()
+                self._thread.well()
                 next_look_s = time.monotonic() + _LOOK_S
 
     def _end(self) -> None:

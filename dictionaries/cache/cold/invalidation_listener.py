@@ -9,9 +9,9 @@ import redis
 import structlog
 
 from dovetail.changelog.work.backoff import Backoff
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.dictionaries.cache.cold.invalidation_messages import InvalidationMessage, decode_message
 from dovetail.dictionaries.cache.cold.redis_client import RedisFault, fault_of
-from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 _WAIT_S = 0.2
 _SILENT_WAITS = 15

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.changelog.lookup import Key
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 from dovetail.dictionaries.cache.cache_entry import CacheEntry
 from dovetail.dictionaries.cache.cold.cold_entries import EncodedEntry
 from dovetail.dictionaries.cache.cold.cold_invalidations import ColdInvalidations
 from dovetail.dictionaries.cache.cold.entry_codec import EntryCodec
 from dovetail.dictionaries.cache.cold.redis_scripts import CLAIM, EXTEND, STORE
 from dovetail.dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace, count_of_parts
-from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 LOCK_MS = 3_000
 """A worker that dies while it asks holds the others up for so long."""
@@ -128,7 +128,7 @@ class LeaseKeeper:
         self._extend = extend
         self._in_use: dict[Lease, Sequence[Key]] = {}
         self._lock = Lock()
-        self.thread = SupervisedThread("keep leases", self._run, failed)
+        self.thread = PeriodicThread("keep leases", _EXTEND_EVERY_S, self._extend_all, failed)
 
     @contextmanager
     def keeping(self, lease: Lease, keys: Sequence[Key]) -> Iterator[None]:
@@ -144,13 +144,9 @@ class LeaseKeeper:
     def close(self) -> None:
         self.thread.close()
 
-    def _run(self) -> None:
-        while not self.thread.closing.wait(_EXTEND_EVERY_S):
-            with self._lock:
-                in_use = list(self._in_use.items())
+    def _extend_all(self) -> None:
+        with self._lock:
+            in_use = list(self._in_use.items())
+        with suppress(ServiceUnavailable):  # without Redis nobody sees a lock
             for lease, keys in in_use:
-                try:
-                    self._extend(lease, keys)
-                except ServiceUnavailable:
-                    break  # without Redis nobody sees a lock
-            self.thread.well()
+                self._extend(lease, keys)

@@ -10,10 +10,10 @@ import structlog
 
 from dovetail.changelog.errors import DovetailError
 from dovetail.changelog.lookup import Key
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.dictionaries.cache.cache_settings import DEFAULT_WAITING
 from dovetail.dictionaries.cache.flights.flight import Layer
 from dovetail.dictionaries.cache.flights.flights import Flights
-from dovetail.dictionaries.supervised_thread import SupervisedThread
 
 _log = structlog.get_logger(__name__)
 

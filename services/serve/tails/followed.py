@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from dovetail.broker.reader import TopicReader
 from dovetail.changelog.errors import DovetailError, InternalError
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.services.serve.refusals import RequestRefused
 from dovetail.services.serve.statements.json_lines import columns_of
 from dovetail.services.serve.tails.events import RowsEvent, rows_events
@@ -46,13 +47,10 @@ class FollowedTopic:
         self._loop = loop
         self._recent: deque[RowsEvent] = deque()
         self._recent_rows = 0
-        self._over = threading.Event()
         self.ended: DovetailError | None = None
         self.listeners: set[TailClient] = set()
         self.followers = 0
-        self.thread = threading.Thread(
-            target=self._follow, args=(self.offsets,), name=f"changes of {name}", daemon=True
-        )
+        self.thread = SupervisedThread(f"changes of {name}", partial(self._follow, self.offsets))
 
     @property
     def place(self) -> EventPlace:
@@ -96,7 +94,7 @@ class FollowedTopic:
 
     def end(self, why: DovetailError) -> None:
         self.ended = why
-        self._over.set()
+        self.thread.closing.set()
         for listener in self.listeners:
             listener.end(why)
 
@@ -109,7 +107,7 @@ class FollowedTopic:
             reader = TopicReader(self._context.brokers, self.topic, dict(offsets), headed=self._view.headed)
             with closing(reader.follow(list(offsets))) as parts:
                 for records in parts:
-                    if self._over.is_set():
+                    if self.thread.closing.is_set():
                         return
                     for one in rows_events(self._view, records, place):
                         place = EventPlace(self.topic_id, one.after)
@@ -164,9 +162,7 @@ class FollowedTopic:
 
     def close(self) -> None:
         """Wait for the thread."""
-        self._over.set()
-        if self.thread.is_alive():
-            self.thread.join()
+        self.thread.close(None)
 
 
 def _gone(what: str) -> RequestRefused:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dovetail.changelog.errors import DovetailError, UnknownName
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.clock import now_ms
 from dovetail.services.liveness import Standing, standings
 from dovetail.services.serve.watch.hour import Hour
@@ -18,7 +18,6 @@ from dovetail.services.serve.watch.reading import Ends, QueryReading, offsets_of
 from dovetail.services.session import Session
 from dovetail.sql.catalog import Actual
 
-_LOG = logging.getLogger("dovetail.serve")
 _HOUR_S = 3600.0
 _MOST_HOURS = 500
 """Of more queries only the last two readings are kept."""
@@ -48,16 +47,13 @@ class Watcher:
         self._watched: dict[str, WatchedQuery] = {}
         self._topics: dict[str, Hour] = {}
         self._trouble = ""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
+        self._thread = SupervisedThread("watcher", self._watch, self._failed)
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        self._over.set()
-        if self._thread.is_alive():
-            self._thread.join(_LAST_LOOK_S)
+        self._thread.close(_LAST_LOOK_S)
 
     def told(self) -> dict[str, Any]:
         """All queries as they were at the last look, with their rates over the hour in a few points."""
@@ -76,21 +72,15 @@ class Watcher:
         return None if found is None else {"name": name, "now_ms": now_ms(), "series": found.hour.readings().series()}
 
     def _watch(self) -> None:
-        session: Session | None = None
-        try:
-            while not self._over.is_set():
-                try:
-                    session = session or self._open()
-                    self.look(session)
-                    self._trouble = ""
-                except DovetailError as failure:
-                    if not self._trouble:
-                        _LOG.warning("the queries cannot be watched\n%s", failure)
-                    self._trouble = str(failure)
-                self._over.wait(self.every_s)
-        finally:
-            if session is not None:
-                session.close()
+        with closing(self._open()) as session:
+            while not self._thread.closing.is_set():
+                self.look(session)
+                self._trouble = ""
+                self._thread.well()
+                self._thread.closing.wait(self.every_s)
+
+    def _failed(self, failure: Exception) -> None:
+        self._trouble = str(failure)
 
     def look(self, session: Session) -> None:
         at_ms = now_ms()

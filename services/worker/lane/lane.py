@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dovetail.broker.errors import BrokerError
 from dovetail.broker.group_member import GroupMember
 from dovetail.changelog.errors import RecordsGone
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.services.worker.lane.fetch_queue import FetchQueue
 from dovetail.services.worker.lane.fetches import Fetch
 from dovetail.services.worker.lane.lane_settings import LaneClosed, LaneSettings, LaneTopics
@@ -53,7 +54,7 @@ class Lane:
         self._retries = Retries(
             answerer, place.partition, self._uncommitted.name, settings.wait_s, self._closing, before_pause
         )
-        self._thread = threading.Thread(target=self._work, name=f"lane-{place.partition}", daemon=True)
+        self._thread = SupervisedThread(f"lane-{place.partition}", self._work)
         self.batch_ms = 0
 
     @property
@@ -99,7 +100,7 @@ class Lane:
     @property
     def let_go(self) -> bool:
         """Whether nobody works on it any more, though it was not closed."""
-        return self._thread.ident is not None and not self._thread.is_alive()
+        return self._thread.has_ended
 
     def begin_closing(self) -> None:
         self._closing.set()
@@ -107,8 +108,7 @@ class Lane:
     def close(self) -> None:
         """Finish the fetch in hand and commit; those that wait are left for the next owner."""
         self._closing.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._thread.close(None)
 
     # -- on the thread
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import time
 from contextlib import suppress
+
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 
 _EVERY_S = 0.5
 _BYTES = 4096
@@ -26,18 +27,14 @@ class Pulse:
 
     def __init__(self, descriptor: int | None) -> None:
         self._descriptor = descriptor
-        self._has_loop = threading.Event()
         if descriptor is not None:
             os.set_blocking(descriptor, False)
-        threading.Thread(target=self._until_loop, name="pulse", daemon=True).start()
-
-    def _until_loop(self) -> None:
-        while not self._has_loop.wait(_EVERY_S):
-            self._beat()
+        self._until_loop = PeriodicThread("pulse", _EVERY_S, self._beat)
+        self._until_loop.start()
 
     async def of_loop(self) -> None:
         """As long as the event loop turns; to be cancelled."""
-        self._has_loop.set()
+        self._until_loop.close(0)
         while True:
             self._beat()
             await asyncio.sleep(_EVERY_S)

@@ -9,9 +9,10 @@ of commands through it alone, so they must not serve on.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from pathlib import Path
+
+from dovetail.changelog.work.supervised_thread import PeriodicThread
 
 LEASE_S = 5.0
 _RENEWED_EVERY_S = 0.5
@@ -27,19 +28,13 @@ class WorkerLease:
     def __init__(self, folder: Path) -> None:
         self._path = folder / _NAME
         self._path.touch()
-        self._closing = threading.Event()
         self._renew()
-        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self._thread = PeriodicThread("lease", _RENEWED_EVERY_S, self._renew)
         self._thread.start()
 
     def close(self) -> None:
-        self._closing.set()
-        self._thread.join()
+        self._thread.close(None)
         self._path.unlink(missing_ok=True)
-
-    def _keep(self) -> None:
-        while not self._closing.wait(_RENEWED_EVERY_S):
-            self._renew()
 
     def _renew(self) -> None:
         now_s = time.monotonic()

@@ -7,17 +7,18 @@ import secrets
 import signal
 import socket
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 import httpx
 
 from dovetail.changelog.errors import EnvironmentFault
+from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.dictionaries.open import ON_DEMAND
 from dovetail.runtime.logs.process_log import Unfailing
 from dovetail.runtime.packages import PACKAGE_ROOT
@@ -53,7 +54,7 @@ class Child:
         self.killed_for = ""
         self._socket = server.folder / secrets.token_hex(8)
         self._process, lines, self._pulse = self._forked(worker, files, environment, server)
-        self._reader = threading.Thread(target=self._forward, args=(lines,), name=f"log-{name}", daemon=True)
+        self._reader = SupervisedThread(f"log-{name}", partial(self._forward, lines))
         self._reader.start()
         self._stopping = False
         self._stop_before_s = 0.0
@@ -95,11 +96,11 @@ class Child:
     def _forward(self, lines: TextIO) -> None:
         """Its log lines into the worker's log."""
         log = Unfailing(sys.stderr)
-        with lines:
-            for line in lines:
-                self._last.append(line)
-                log.write(line)
-                log.flush()
+        for line in lines:
+            self._last.append(line)
+            log.write(line)
+            log.flush()
+        lines.close()
 
     def ended(self) -> int | None:
         """The end code; None while it runs."""
@@ -121,7 +122,7 @@ class Child:
 
     def last_words(self) -> str:
         """The end of its log."""
-        self._reader.join(1)
+        self._reader.await_end(1)
         return "".join(self._last).rstrip()
 
     def stop(self, timeout_s: float) -> bool:
