@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,7 +15,8 @@ from dovetail.joins.host.activity import Activity
 from dovetail.runtime.logs.query_logs import BatchTotals, QueryLog
 from dovetail.spark_jobs.account.complaints import Complaints
 from dovetail.spark_jobs.account.skew import SkewWatch
-from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.exchange import report
+from dovetail.spark_jobs.exchange.report import BatchReport
 from dovetail.spark_jobs.stages import late
 from dovetail.spark_jobs.stages.job import Job
 
@@ -28,7 +28,7 @@ class Progress:
     """offsets   topic → partition → end of what committed batches have read
     batch     number of the last committed batch, -1 before the first
     batch_ms  how long it took
-    counts    sums over the batches since this start (``counts.NAMES``)
+    counts    sums over the batches since this start (``report.NAMES``)
     late      those of late rows, by the name of their input
     state     rows and bytes by level and bucket, of those that batches since this start have touched
     watermarks  by the name of an input whose event time is a time
@@ -47,14 +47,12 @@ class Progress:
 
 @dataclass(frozen=True)
 class CommittedBatch:
-    """A committed batch, as Spark tells of it; ``counted``, ``readings`` and ``activity`` are those of one job."""
+    """A committed batch, as Spark tells of it; ``report`` is that of one job."""
 
     number: int
     took_ms: int
     offsets: Offsets
-    counted: Counter[str]
-    readings: Mapping[str, Mapping[str, int]]
-    activity: Activity
+    report: BatchReport
 
 
 class Account:
@@ -74,25 +72,26 @@ class Account:
         self.progress.batch = batch.number
         self.progress.batch_ms = batch.took_ms
         self.progress.offsets = batch.offsets
-        self._read(batch.readings)
-        self.progress.activity.add(batch.activity)
-        self._skew.note(batch.activity)
-        self.progress.counts.update({name: batch.counted[name] for name in counts.NAMES})
+        counts, activity = batch.report.counts, batch.report.activity
+        self._read(batch.report)
+        self.progress.activity.add(activity)
+        self._skew.note(activity)
+        self.progress.counts.update({name: counts[name] for name in report.NAMES})
         late_rows: Counter[str] = Counter()
         for counter, name in self._late_counters.items():
-            late_rows[name] += batch.counted[counter]
+            late_rows[name] += counts[counter]
         self.progress.late.update(late_rows)
         untold = {} if self._job.late_topic else late_rows
-        self._complaints.note(batch.counted[counts.UNFOUNDED], untold, now_s)
-        self._batch_totals.note(batch.counted[counts.ROWS_IN], batch.counted[counts.ROWS_OUT], batch.took_ms, now_s)
+        self._complaints.note(counts[report.UNFOUNDED], untold, now_s)
+        self._batch_totals.note(counts[report.ROWS_IN], counts[report.ROWS_OUT], batch.took_ms, now_s)
 
-    def _read(self, readings: Mapping[str, Mapping[str, int]]) -> None:
+    def _read(self, said: BatchReport) -> None:
         """Take note of how much state there is, and how far time has come."""
-        sizes = readings[counts.STATE_BYTES]
-        self.progress.state |= {place: (rows, sizes[place]) for place, rows in readings[counts.STATE_ROWS].items()}
+        for level, buckets in said.state.items():
+            self.progress.state |= {f"{level}.{bucket}": held for bucket, held in buckets.items()}
         reached: dict[str, int] = {}
-        for edge, watermark in readings[counts.WATERMARK].items():
-            if name := self._timed_inputs.get(int(edge)):
+        for edge, watermark in said.watermarks.items():
+            if name := self._timed_inputs.get(edge):
                 reached[name] = min(watermark, reached.get(name, watermark))
         self.progress.watermarks |= reached
 

@@ -7,7 +7,7 @@ levels, so that what they carry reaches the task that needs it in the same batch
               transaction of the output
     LATE      rows that came behind the watermark, to the sink, where the query has a topic for them
     MARKS     event times seen per input partition, to every bucket of the level of their edge
-    COUNTS    what was counted on the way, to the last stage, which reports it
+    REPORT    what a task or a bucket reports (``spark_jobs.exchange.report``), to the last stage
     TALLY     how many parcels a sender has for a bucket, to whoever opens them (``spark_jobs.exchange.tally``)
 
 And one is that of a pack, whose only stage opens it:
@@ -24,7 +24,7 @@ import pyarrow as pa
 
 REJECTED = -1
 MARKS = -2
-COUNTS = -3
+REPORT = -3
 LATE = -4
 TALLY = -5
 MEMBER = -6

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from dovetail.broker.topics import Offsets
 from dovetail.joins.dataflow import failed_calls
-from dovetail.spark_jobs.exchange import counts
 from dovetail.spark_jobs.exchange.blob import pack
 from dovetail.spark_jobs.exchange.parcel import MEMBER, Parcel, to_batch
+from dovetail.spark_jobs.exchange.report import FAILED_CALLS
 from dovetail.spark_jobs.exchange.tally import Sender
 from dovetail.spark_jobs.stages.at_fault import working_for
 from dovetail.spark_jobs.stages.decode import ROWS_PER_PARCEL, Decoding, Silence, readings_of
@@ -46,12 +46,12 @@ def parcels_of_pack(
             if wanted.num_rows:
                 with working_for(member.job.key):
                     decoding.read(topic, partition, wanted)
-                decoding.outbox.counts[counts.FAILED_CALLS] += failed_calls.taken()
+                decoding.outbox.report.counts[FAILED_CALLS] += failed_calls.taken()
         if sum(decoding.outbox.rows for decoding in decodings) >= ROWS_PER_PARCEL:
             gathered = (decoding.outbox.parcels() for decoding in decodings)
             yield to_batch(sender.numbered(_of_members(members, gathered)), job.bucket_keys)
     last = (
-        itertools.chain(one.outbox.parcels(), one.closing_parcels(name, to_every_bucket=to_every_bucket))
+        itertools.chain(one.outbox.parcels(), one.outbox.closing_parcels(to_every_bucket=to_every_bucket))
         for one in decodings
     )
     yield to_batch([*sender.numbered(_of_members(members, last)), *sender.tallies()], job.bucket_keys)

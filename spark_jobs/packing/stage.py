@@ -16,10 +16,10 @@ from dovetail.joins.host.one_bucket import LevelInput, OneBucket
 from dovetail.joins.inputs.watermarks import Mark
 from dovetail.joins.state.portion import WHOLE
 from dovetail.joins.state.store import RunStore
-from dovetail.spark_jobs.exchange import counts, parcel
+from dovetail.spark_jobs.exchange import parcel, report
 from dovetail.spark_jobs.exchange.blob import unpack
-from dovetail.spark_jobs.exchange.notes import noted
 from dovetail.spark_jobs.exchange.parcel import MARKS, Parcel
+from dovetail.spark_jobs.exchange.report import FAILED_CALLS, BatchReport
 from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.packing.decode import STAGE
 from dovetail.spark_jobs.stages.at_fault import working_for
@@ -72,13 +72,10 @@ class PackProcessor(StatefulProcessor):
         outputs = on_batch(job.members, store, parcels, cold=bool(store.unsorted))
         shelf.put(WHOLE, store)
         shelf.commit()
-        written = write_together(
+        reports = write_together(
             job.target, partition(), batch_id(), [(job.members[number], output) for number, output in outputs.items()]
         )
-        told = Counter[str]()
-        for number, counted in zip(outputs, written, strict=True):
-            told.update(counts.of_member(job.members[number].key, counted))
-        yield counts.to_batch(told).to_pandas()
+        yield report.to_batch(reports).to_pandas()
 
     def close(self) -> None:
         """Nothing is held between batches."""
@@ -131,17 +128,16 @@ def _run(member: Job, bucket: OneBucket, parcels: list[Parcel]) -> SinkBatch:
             passing.append(row)
     inputs = {level: LevelInput(arrivals[level], marks[level]) for level in {*arrivals, *marks}}
     output = bucket.on_batch(inputs)
-    written = SinkBatch(output.changes)
+    said_of_all, written = [], SinkBatch(output.changes)
     for level, said in output.levels.items():
         own = bucket.stores[level]
         written.told = said.told if said.told is not None else written.told
-        written.counted.update(said.counters)
-        written.counted.update(counts.state_readings(level, BUCKET, own.rows, own.buffered_bytes))
-        written.counted.update(counts.watermark_readings(said.watermarks))
-        written.counted.update(noted(f"{level}.{BUCKET}", said.activity))
+        state = {level: {BUCKET: (own.rows, own.buffered_bytes)}}
+        said_of_all.append(BatchReport(Counter(said.counters), state, said.watermarks, activity=said.activity))
         written.rejected += [refused_records(member.dataflow, refused) for refused in said.refused]
         if member.late_topic:
             written.late += [late_rows(member.dataflow, late) for late in said.late]
-    written.counted[counts.FAILED_CALLS] += failed_calls.taken()
+    written.report = BatchReport.together(said_of_all, member.key)
+    written.report.counts[FAILED_CALLS] += failed_calls.taken()
     written.take(passing)
     return written

@@ -6,7 +6,6 @@ import json
 import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -30,7 +29,8 @@ from dovetail.changelog.errors import DovetailError, ServiceUnavailable
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.account.progress import Account, CommittedBatch, Progress
-from dovetail.spark_jobs.exchange import counts, notes, parcel
+from dovetail.spark_jobs.exchange import parcel, report
+from dovetail.spark_jobs.exchange.report import BatchReport
 from dovetail.spark_jobs.packing.composition import reached, read_together
 from dovetail.spark_jobs.packing.stage import PackProcessor
 from dovetail.spark_jobs.runner.failure import said_of, typed
@@ -40,7 +40,6 @@ from dovetail.spark_jobs.source import kafka_source as source
 from dovetail.spark_jobs.source.batch_log import batches_after, ensure_log, place
 from dovetail.spark_jobs.source.ends_watch import ends_watch
 from dovetail.spark_jobs.source.idle import JsonOffsets
-from dovetail.spark_jobs.stages import late
 from dovetail.spark_jobs.stages.at_fault import at_fault
 from dovetail.spark_jobs.stages.heartbeats import HeartbeatStage
 from dovetail.spark_jobs.stages.job import Job
@@ -198,22 +197,12 @@ class RunningQuery:
             return
         self._batch = progress.batchId
         self._seed.drop_once_committed()
-        observed = progress.observedMetrics.get(counts.OBSERVATION)
-        reported = observed.asDict() if observed is not None else {}
-        read, now_s = reported.pop(counts.READINGS, ()), time.monotonic()
-        noted = reported.pop(notes.NOTES, ())
-        of_members = counts.by_member(read) if self._job.members else {}
+        observed, now_s = progress.observedMetrics.get(report.OBSERVATION), time.monotonic()
+        reports = [BatchReport.read(text) for text in (observed[report.REPORTS] if observed is not None else ())]
         for job, account in zip(self._jobs, self._accounts, strict=True):
-            counted, readings = (
-                counts.parted(of_members.get(job.key, {}))
-                if self._job.members
-                else (Counter(reported), counts.readings(read))
-            )
+            own = BatchReport.together(one for one in reports if one.member == job.key)
             offsets = self._read_by(job, parsed_offsets(progress.sources[0].endOffset))
-            activity = notes.activity_of(notes.among(of_members.get(job.key, {})) if self._job.members else noted)
-            account.note(
-                CommittedBatch(progress.batchId, progress.batchDuration, offsets, counted, readings, activity), now_s
-            )
+            account.note(CommittedBatch(progress.batchId, progress.batchDuration, offsets, own), now_s)
 
     def _read_by(self, job: Job, end: Offsets) -> Offsets:
         """What a job has read, of all that has been read up to ``end``."""
@@ -458,16 +447,16 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
     shipped = job.ship()
     if job.members:
         rows = rows.groupBy("bucket").transformWithStateInPandas(
-            PackProcessor(shipped), counts.SPARK_SCHEMA, "Append", "None"
+            PackProcessor(shipped), report.SPARK_SCHEMA, "Append", "None"
         )
-        return rows.observe(counts.OBSERVATION, *counts.observed())
+        return rows.observe(report.OBSERVATION, report.observed())
     for level in range(1, job.dataflow.levels + 1):
         writes = job.fused_sink and level == job.dataflow.levels
         rows = rows.groupBy("bucket").transformWithStateInPandas(
-            LevelProcessor(shipped, level), counts.SPARK_SCHEMA if writes else parcel.SPARK_SCHEMA, "Append", "None"
+            LevelProcessor(shipped, level), report.SPARK_SCHEMA if writes else parcel.SPARK_SCHEMA, "Append", "None"
         )
     if not job.fused_sink:
-        rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), counts.SPARK_SCHEMA)
+        rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), report.SPARK_SCHEMA)
     if job.told_apart:
-        rows = rows.repartition(1).mapInArrow(HeartbeatStage(shipped), counts.SPARK_SCHEMA)
-    return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)), notes.observed_notes())
+        rows = rows.repartition(1).mapInArrow(HeartbeatStage(shipped), report.SPARK_SCHEMA)
+    return rows.observe(report.OBSERVATION, report.observed())

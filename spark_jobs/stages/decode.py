@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,10 +25,10 @@ from dovetail.joins.dataflow.ports import Transform, transformed
 from dovetail.joins.host.activity import Activity, NodeWork
 from dovetail.joins.host.exchange import KEYLESS, dealt
 from dovetail.joins.inputs.watermarks import UNSHOWN
-from dovetail.spark_jobs.exchange import counts
 from dovetail.spark_jobs.exchange.blob import pack
-from dovetail.spark_jobs.exchange.notes import noted
-from dovetail.spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
+from dovetail.spark_jobs.exchange.parcel import MARKS, REJECTED, REPORT, TOPIC, Parcel, to_batch
+from dovetail.spark_jobs.exchange.report import FAILED_CALLS, ROWS_IN, BatchReport
+from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS as REJECTED_COUNT
 from dovetail.spark_jobs.exchange.tally import Sender
 from dovetail.spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
 
@@ -67,7 +67,7 @@ def parcels_of(
         decoding.read(topic, partition, piece)
         if decoding.outbox.rows >= ROWS_PER_PARCEL:
             yield to_batch(sender.numbered(decoding.outbox.parcels()), job.bucket_keys)
-    closing = decoding.closing_parcels(name, to_every_bucket=to_every_bucket)
+    closing = decoding.outbox.closing_parcels(to_every_bucket=to_every_bucket)
     last = [*sender.numbered(decoding.outbox.parcels()), *sender.numbered(closing)]
     yield to_batch([*last, *sender.tallies()], job.bucket_keys)
 
@@ -89,16 +89,10 @@ class Decoding:
     def read(self, topic: str, partition: int, piece: pa.Table) -> None:
         self.outbox.origin = partition
         records, heartbeats = parted(piece)
-        self.outbox.counts[counts.ROWS_IN] += records.num_rows
+        self.outbox.report.counts[ROWS_IN] += records.num_rows
         for reading in self._readings.get(topic, ()):
             reading.hear(partition, heartbeats, self.outbox)
             reading.read(topic, partition, records, self.outbox)
-
-    def closing_parcels(self, author: str, *, to_every_bucket: bool) -> Iterator[Parcel]:
-        """What is known only at the end of the task, which is called ``author``."""
-        if self.outbox.activity.scans:
-            self.outbox.counts.update(noted(author, self.outbox.activity))
-        return self.outbox.closing_parcels(to_every_bucket=to_every_bucket)
 
 
 class Outbox:
@@ -108,8 +102,7 @@ class Outbox:
         self._job = job
         self._tables: dict[tuple[int, int, int], list[pa.Table]] = defaultdict(list)
         self._marks: dict[tuple[int, int], int | None] = {}
-        self.counts: Counter[str] = Counter()
-        self.activity = Activity()
+        self.report = BatchReport(member=job.key)
         self.origin = 0
         self.rows = 0
 
@@ -127,7 +120,7 @@ class Outbox:
 
     def note(self, scan: int, work: NodeWork) -> None:
         """What a scan, by its number, did of a piece."""
-        self.activity = Activity.of_batch([self.activity, Activity(scans={scan: work})])
+        self.report.activity = Activity.of_batch([self.report.activity, Activity(scans={scan: work})])
 
     def mark(self, scan: TopicScan, partition: int, event_ms: int | None) -> None:
         """``event_ms``: the greatest event time of some rows; None: the partition is idle."""
@@ -151,9 +144,8 @@ class Outbox:
         self.rows = 0
 
     def closing_parcels(self, *, to_every_bucket: bool = False) -> Iterator[Parcel]:
-        """What is known only at the end of a task: marks and counts."""
-        if failed := failed_calls.taken():
-            self.counts[counts.FAILED_CALLS] += failed
+        """What is known only at the end of a task: marks, and its report."""
+        self.report.counts[FAILED_CALLS] += failed_calls.taken()
         yield from self._mark_parcels()
         # Empty parcels: without one a level would not be asked before it has rows.
         nothing, flow = pack(MARK_SCHEMA.empty_table()), self._job.dataflow
@@ -163,8 +155,8 @@ class Outbox:
         else:
             for level in sorted(flow.opening_levels):
                 yield Parcel(KEYLESS, level, MARKS, self.origin, nothing)
-        if self.counts:
-            yield Parcel(self._home, self._job.sink_level, COUNTS, self.origin, counts.packed(self.counts))
+        if not self.report.is_empty:
+            yield Parcel(self._home, self._job.sink_level, REPORT, self.origin, self.report.packed)
 
     def _mark_parcels(self) -> Iterator[Parcel]:
         by_level: dict[int, list[tuple[int, int, int | None]]] = defaultdict(list)
@@ -258,7 +250,7 @@ class Reading:
         unusable_times = [scan.send(decoded.rows, records, partition, outbox) for scan in self.scans]
         rejected = _once(pa.concat_tables([decoded.rejected, *unusable_times]))
         if rejected.num_rows:
-            outbox.counts[counts.REJECTED_RECORDS] += rejected.num_rows
+            outbox.report.counts[REJECTED_COUNT] += rejected.num_rows
             topics = pa.array([topic] * rejected.num_rows, pa.string())
             outbox.reject(rejected.append_column(TOPIC, topics))
 

@@ -14,19 +14,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dovetail.broker.producer_queue import Outgoing
 from dovetail.broker.transactional_writer import write_once
 from dovetail.changelog.formats.heartbeat import heartbeat
-from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.exchange.report import BatchReport
 from dovetail.spark_jobs.stages.job import Job, opened
 from dovetail.spark_jobs.stages.task import batch_id
 
 
 @dataclass(frozen=True)
 class HeartbeatStage:
-    """For ``mapInArrow``, in one task behind an exchange: the counts of all that the batch has written pass through,
+    """For ``mapInArrow``, in one task behind an exchange: the reports of all that the batch has written pass through,
     and the heartbeats are written, unless an earlier attempt did.
     """
 
@@ -35,9 +34,9 @@ class HeartbeatStage:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job, told = opened(self.shipped), []
         for batch in batches:
-            is_told = pc.equal(batch.column("name"), counts.TOLD)
-            told += batch.column("count").filter(is_told).to_pylist()
-            yield batch.filter(pc.invert(is_told))
+            reports = map(BatchReport.read, batch.column("report").to_pylist())
+            told += [report.told for report in reports if report.told is not None]
+            yield batch
         if told:
             write_once(job.target, job.buckets, batch_id(), lambda: outgoing(job, max(told)))
 

@@ -19,10 +19,10 @@ from dovetail.joins.host.exchange import KEYLESS
 from dovetail.joins.host.level import HERE, Arrival, LevelOutput
 from dovetail.joins.inputs.watermarks import Mark
 from dovetail.joins.state.holdings import Holding
-from dovetail.spark_jobs.exchange import counts, parcel
+from dovetail.spark_jobs.exchange import parcel, report
 from dovetail.spark_jobs.exchange.blob import pack, unpack
-from dovetail.spark_jobs.exchange.notes import noted
-from dovetail.spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, REJECTED, Parcel
+from dovetail.spark_jobs.exchange.parcel import LATE, MARKS, REJECTED, REPORT, Parcel
+from dovetail.spark_jobs.exchange.report import FAILED_CALLS, BatchReport
 from dovetail.spark_jobs.exchange.tally import Sender, complete
 from dovetail.spark_jobs.stages.job import Job, opened, own_folder, snapshots
 from dovetail.spark_jobs.stages.late import late_rows
@@ -60,12 +60,12 @@ class LevelProcessor(StatefulProcessor):
         writes = job.fused_sink and self._level == job.dataflow.levels
         # Before anything is kept or written of an incomplete batch.
         passed = complete(passing) if writes else passing
-        departed = host.run(mine, self._state)
+        departed, said = host.run(mine, self._state)
         if writes:
-            yield counts.to_batch(host.write(departed, passed)).to_pandas()
+            yield report.to_batch(host.write(departed, said, passed)).to_pandas()
         else:
             sender = Sender(f"bucket {host.bucket} of level {self._level}")
-            sent = [*sender.numbered(host.parcels(departed)), *sender.tallies()]
+            sent = [*sender.numbered(host.parcels(departed, said)), *sender.tallies()]
             yield parcel.to_batch([*passed, *sent], job.bucket_keys).to_pandas()
 
     def close(self) -> None:
@@ -80,25 +80,30 @@ class BucketOfLevel:
     level: int
     bucket: int
 
-    def run(self, parcels: list[Parcel], state: DurableState) -> LevelOutput:
+    def run(self, parcels: list[Parcel], state: DurableState) -> tuple[LevelOutput, BatchReport]:
         """Let the operators have the parcels addressed to them."""
         if not parcels:
-            return LevelOutput()
+            return LevelOutput(), BatchReport()
         failed_calls.taken()  # those of an attempt that did not come to its end
         folder, seed = own_folder(self.job) / f"{self.level}-{self.bucket}", Seed(self.job.checkpoint)
         shelf = BucketShelf(state, folder, self.job.local_copy_max_bytes, lambda: seed.store(self.level, self.bucket))
         output = self._on_batch(parcel.in_order(parcels), shelf)
         shelf.commit()
-        output.counters[counts.FAILED_CALLS] = failed_calls.taken()
-        for bucket, held in self._held(output.activity).items():
-            rows, size = sum(one.rows for one in held), sum(one.bytes for one in held)
-            output.counters |= counts.state_readings(self.level, bucket, rows, size)
-        output.counters |= noted(f"{self.level}.{self.bucket}", output.activity)
-        if self.bucket == KEYLESS:
-            output.counters |= counts.watermark_readings(output.watermarks)
-            if self.job.told_apart and output.told is not None:
-                output.counters[counts.TOLD] = output.told
-        return output
+        return output, self._report(output, failed_calls.taken())
+
+    def _report(self, output: LevelOutput, failed: int) -> BatchReport:
+        state = {
+            bucket: (sum(one.rows for one in held), sum(one.bytes for one in held))
+            for bucket, held in self._held(output.activity).items()
+        }
+        speaks = self.bucket == KEYLESS
+        return BatchReport(
+            Counter({**output.counters, FAILED_CALLS: failed}),
+            {self.level: state},
+            output.watermarks if speaks else {},
+            output.told if speaks and self.job.told_apart else None,
+            output.activity,
+        )
 
     def _held(self, activity: Activity) -> dict[int, list[Holding]]:
         """What each portion that was attached holds, by the bucket that it would be if there were more."""
@@ -122,7 +127,7 @@ class BucketOfLevel:
         marks = [Mark(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
         return task.on_batch(arrivals, marks)
 
-    def parcels(self, output: LevelOutput) -> Iterator[Parcel]:
+    def parcels(self, output: LevelOutput, said: BatchReport) -> Iterator[Parcel]:
         """What leaves for a later stage."""
         for departure in output.departures:
             bucket = self.bucket if departure.bucket == HERE else departure.bucket
@@ -132,15 +137,14 @@ class BucketOfLevel:
             yield Parcel(self.bucket, self.job.sink_level, LATE, self.bucket, pack(late))
         for records in self._refused(output):
             yield Parcel(self.bucket, self.job.sink_level, REJECTED, self.bucket, pack(records))
-        if output.counters:
-            counted = counts.packed(Counter(output.counters))
-            yield Parcel(self.bucket, self.job.sink_level, COUNTS, self.bucket, counted)
+        if not said.is_empty:
+            yield Parcel(self.bucket, self.job.sink_level, REPORT, self.bucket, said.packed)
 
-    def write(self, output: LevelOutput, passing: list[Parcel]) -> Counter[str]:
-        """Write what leaves here, with what earlier stages sent along; the counts of this partition."""
+    def write(self, output: LevelOutput, said: BatchReport, passing: list[Parcel]) -> list[str]:
+        """Write what leaves here, with what earlier stages sent along; the reports that this partition has."""
         changes = [departure.rows for departure in output.departures]
         told = None if self.job.told_apart else output.told
-        written = SinkBatch(changes, self._refused(output), self._late(output), Counter(output.counters), told)
+        written = SinkBatch(changes, self._refused(output), self._late(output), said, told=told)
         written.take(passing)
         return write_batch(self.job, self.bucket, batch_id(), written)
 

@@ -18,9 +18,10 @@ from dovetail.changelog.encode import Forms, encode
 from dovetail.changelog.encodings.message_sizes import message_size
 from dovetail.changelog.schema import JSON
 from dovetail.joins.dataflow.graph import Sink
-from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.exchange import report
 from dovetail.spark_jobs.exchange.blob import unpack
-from dovetail.spark_jobs.exchange.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
+from dovetail.spark_jobs.exchange.parcel import LATE, REJECTED, REPORT, TOPIC, Parcel, from_batch, in_order
+from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS, ROWS_OUT, BatchReport
 from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.stages import heartbeats
 from dovetail.spark_jobs.stages.at_fault import working_for
@@ -38,7 +39,10 @@ class SinkBatch:
     changes: list[pa.Table] = field(default_factory=list)
     rejected: list[pa.Table] = field(default_factory=list)
     late: list[pa.Table] = field(default_factory=list)
-    counted: Counter[str] = field(default_factory=Counter)
+    report: BatchReport = field(default_factory=BatchReport)
+    """Of who writes."""
+    reports: list[str] = field(default_factory=list)
+    """Those of earlier stages."""
     told: int | None = None
     """The watermark that heartbeats are to tell behind the rows."""
 
@@ -48,8 +52,8 @@ class SinkBatch:
 
     def take(self, parcels: Iterable[Parcel]) -> None:
         for parcel in in_order(parcels):
-            if parcel.edge == COUNTS:
-                self.counted.update(counts.unpacked(parcel.rows))
+            if parcel.edge == REPORT:
+                self.reports.append(parcel.rows.decode())
             elif parcel.edge == REJECTED:
                 self.rejected.append(unpack(parcel.rows))
             elif parcel.edge == LATE:
@@ -60,7 +64,7 @@ class SinkBatch:
 
 @dataclass(frozen=True)
 class SinkStage:
-    """For ``mapInArrow``: parcels of one bucket to the counts of the batch, which was written on the way."""
+    """For ``mapInArrow``: parcels of one bucket to reports of the batch, which was written on the way."""
 
     shipped: bytes
 
@@ -68,19 +72,18 @@ class SinkStage:
         job = opened(self.shipped)
         output = SinkBatch()
         output.take(complete(parcel for batch in batches for parcel in from_batch(batch, job.bucket_keys)))
-        yield counts.to_batch(write_batch(job, partition(), batch_id(), output))
+        yield report.to_batch(write_batch(job, partition(), batch_id(), output))
 
 
-def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> Counter[str]:
-    """Write what ``output`` holds, unless an earlier attempt did; the counts of this partition."""
-    [written] = write_together(job.target, partition, batch_id, [(job, output)])
-    return written
+def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> list[str]:
+    """Write what ``output`` holds, unless an earlier attempt did; the reports that this partition has."""
+    return write_together(job.target, partition, batch_id, [(job, output)])
 
 
 def write_together(
     target: WriteTarget, partition: int, batch_id: int, outputs: Sequence[tuple[Job, SinkBatch]]
-) -> list[Counter[str]]:
-    """Write what several jobs have to write in one transaction, that of ``target``; the counts of each."""
+) -> list[str]:
+    """Write what several jobs have to write in one transaction, that of ``target``; the reports of all."""
     written = [Counter[str]() for _ in outputs]
 
     def outgoing(*, brief: bool = False) -> Iterator[Outgoing]:
@@ -91,10 +94,11 @@ def write_together(
 
     if any(output.speaks for _, output in outputs):
         write_once(target, partition, batch_id, outgoing, lambda: outgoing(brief=True))
+    reports = []
     for (_, output), counted in zip(outputs, written, strict=True):
-        # Not with +, which leaves out what is 0 or below it: a state of no rows is told too.
-        counted.update(output.counted)
-    return written
+        own = replace(output.report, counts=output.report.counts + counted)
+        reports += [own.text, *output.reports]
+    return reports
 
 
 def _brief(job: Job) -> Job:
@@ -107,7 +111,7 @@ def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Ou
     for messages in output_messages(job, output.changes):
         sizes = [_size(message, job.dataflow.sink) for message in messages]
         fitting, others = within(messages, sizes, job.output_topic, job.target.message_bytes, job)
-        written[counts.ROWS_OUT] += len(fitting)
+        written[ROWS_OUT] += len(fitting)
         letters += others
         yield Outgoing(job.output_topic, fitting)
     for rows in output.late:
@@ -115,7 +119,7 @@ def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Ou
         fitting, others = within(messages, list(map(_late_size, messages)), job.late_topic, job.target.late_bytes, job)
         letters += others
         yield Outgoing(job.late_topic, fitting, with_headers=True)
-    written[counts.REJECTED_RECORDS] += len(letters)
+    written[REJECTED_RECORDS] += len(letters)
     for some in (letters, *(letter_messages(job, rows) for rows in output.rejected)):
         yield Outgoing(job.dead_letter_topic, list(some), with_headers=True)
     if output.told is not None:

@@ -27,7 +27,7 @@ from dovetail.runtime.settings import Settings, read_settings
 from dovetail.runtime.storage.local_folder import LocalFolder
 from dovetail.services.jars import jar_paths
 from dovetail.services.stack import temporary_stack
-from dovetail.spark_jobs.exchange import counts
+from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS
 from dovetail.spark_jobs.runner.job_settings import JobSettings
 from dovetail.spark_jobs.runner.query import RunningQuery
 from dovetail.spark_jobs.runner.spark_session import start_session
@@ -246,7 +246,7 @@ class _SparkQuery:
         self._query.await_read(ends, timeout_s=DRAIN_S)
         # A commit is answered before its records can be read.
         TopicAdmin(BrokerAddress(self._cluster.brokers), DRAIN_S).settled_ends(self._own(self._launch.topic))
-        if rejected := self._query.progress().counts[counts.REJECTED_RECORDS]:
+        if rejected := self._query.progress().counts[REJECTED_RECORDS]:
             raise InternalError(f"{rejected} records of the case were rejected", where=self._launch.name)
 
     def restart(self) -> None:

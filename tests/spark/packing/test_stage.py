@@ -17,7 +17,8 @@ from dovetail.changelog.formats.heartbeat import heartbeat
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.state.durable_copy import DurableCopy
 from dovetail.joins.state.store import RunStore
-from dovetail.spark_jobs.exchange import counts, parcel
+from dovetail.spark_jobs.exchange import parcel
+from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS, ROWS_IN, BatchReport
 from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.packing.composition import read_together
 from dovetail.spark_jobs.packing.decode import parcels_of_pack
@@ -84,6 +85,13 @@ def net(output: SinkBatch) -> Counter[tuple[object, ...]]:
     return +found
 
 
+def reported(output: SinkBatch) -> BatchReport:
+    """By the member alone, on the way and in its bucket."""
+    reports = [output.report, *map(BatchReport.read, output.reports)]
+    assert len({report.member for report in reports}) == 1
+    return BatchReport.together(reports)
+
+
 ORDERS = [{"k": n % 3, "a": f"order {n}"} for n in range(6)]
 CLICKS = [{"k": n, "b": f"click {n}"} for n in range(3)]
 USERS = [{"id": n, "k": n, "name": f"user {n}"} for n in range(3)]
@@ -101,8 +109,8 @@ def test_each_member_gets_what_it_wants_and_counts_for_itself() -> None:
     kept.save(store)
     assert {row[1:] for row in net(outputs[0])} == {(f"order {n}", n % 3, f"click {n % 3}") for n in range(6)}
     assert net(outputs[1]).total() == 6
-    assert [output.counted[counts.ROWS_IN] for output in outputs.values()] == [10, 10]
-    assert [output.counted[counts.REJECTED_RECORDS] for output in outputs.values()] == [1, 1]
+    assert [reported(output).counts[ROWS_IN] for output in outputs.values()] == [10, 10]
+    assert [reported(output).counts[REJECTED_RECORDS] for output in outputs.values()] == [1, 1]
     assert [sum(rows.num_rows for rows in output.rejected) for output in outputs.values()] == [1, 1]
 
     later = run(pack, kept.restored(), [("clicks", 0, records([{"k": 1, "b": "late"}], first=3))], cold=True)
@@ -114,16 +122,16 @@ def test_a_member_that_had_read_further_passes_over_what_it_knows() -> None:
     ahead = member("9", orders_clicks("orders", "clicks"), '{"orders": {"0": 4}, "clicks": {"0": 7}}')
     pack = packed(member("7", orders_clicks("orders", "clicks")), ahead)
     outputs = run(pack, RunStore(), [("orders", 0, records([*ORDERS, b"x"])), ("clicks", 0, records([b"x", *CLICKS]))])
-    assert [output.counted[counts.ROWS_IN] for output in outputs.values()] == [11, 3]
-    assert [output.counted[counts.REJECTED_RECORDS] for output in outputs.values()] == [2, 1]
+    assert [reported(output).counts[ROWS_IN] for output in outputs.values()] == [11, 3]
+    assert [reported(output).counts[REJECTED_RECORDS] for output in outputs.values()] == [2, 1]
 
 
 def test_a_first_batch_asks_all_members_records_or_not() -> None:
     pack = packed(member("7", orders_clicks("orders", "clicks")), member("9", orders_users("orders", "users")))
     assert run(pack, RunStore(), []) == {}
     outputs = run(pack, RunStore(), [], to_every_bucket=True)
-    told = {number: counts.parted(output.counted)[1][counts.STATE_ROWS] for number, output in outputs.items()}
-    assert told == {0: {"1.0": 0}, 1: {"1.0": 0, "2.0": 0}}
+    told = {number: reported(output).state for number, output in outputs.items()}
+    assert told == {0: {1: {0: (0, 0)}}, 1: {1: {0: (0, 0)}, 2: {0: (0, 0)}}}
 
 
 def test_the_state_of_a_member_goes_with_it() -> None:
@@ -145,16 +153,6 @@ def test_what_fails_says_for_which_member() -> None:
     told = "".join(traceback.format_exception(failure.value))
     assert at_fault(told) == {"77"}
     assert without_note(told) == told.replace("\n[of member 77]", "")
-
-
-def test_counts_of_members_come_back_by_their_keys() -> None:
-    told = counts.of_member("7", Counter({"rows_in": 3, "=state_rows.1.0": 0})) + counts.of_member("9", {"late.2": 1})
-    told["=7:=state_rows.1.0"] = 0
-    listed = [{"name": name, "count": count} for name, count in told.items()]
-    found = counts.by_member(listed)
-    assert found == {"7": Counter({"rows_in": 3, "=state_rows.1.0": 0}), "9": Counter({"late.2": 1})}
-    counted, readings = counts.parted(found["7"])
-    assert (counted, readings[counts.STATE_ROWS]) == (Counter({"rows_in": 3}), {"1.0": 0})
 
 
 def test_a_member_tells_its_readers_how_far_it_has_come() -> None:
