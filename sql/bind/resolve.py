@@ -73,12 +73,14 @@ def _translated(tree: exp.Expr, written: exp.Expr, clause: str) -> exp.Expr:
 def typed(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> Typed:
     """``expression`` over the internal columns of ``scope``, with its type."""
     tree = _with_internal_names(_by_event_time(expression, scope), scope, clause)
-    return within.translator(scope, place_of(expression, clause))(tree)
+    translator = within.translator(scope, place_of(expression, clause))
+    return translator.whole(tree, translator)
 
 
 def condition(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> exp.Expr:
     tree = _with_internal_names(_by_event_time(expression, scope), scope, clause)
-    return within.translator(scope, place_of(expression, clause)).condition(tree)
+    translator = within.translator(scope, place_of(expression, clause))
+    return translator.whole(tree, translator.condition)
 
 
 def resolved_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope) -> exp.Expr:
@@ -218,6 +220,7 @@ def _difference(translate: Translator, node: exp.Expr, place: str) -> Typed:
             where=place,
             fix="date_diff('second', l.time, r.time)",
         )
+    translate.note_read(node.expressions[0])
     unit = str(node.expressions[0].name)
     scale = unit_ms(unit)
     if scale is None:
@@ -241,6 +244,9 @@ def _within(translate: Translator, node: exp.Expr, place: str) -> Typed:
     lengths = [_length(argument) for argument in arguments]
     given = [length for length in lengths if length is not None]
     columns = [translate(one) for one, length in zip(arguments, lengths, strict=True) if length is None]
+    for one, length in zip(arguments, lengths, strict=True):
+        if length is not None:
+            translate.note_read(one)
     if len(given) != 1 or len(columns) != 2 or given[0] <= 0:
         raise SqlError(
             "date_diff_within takes one positive interval and two columns",

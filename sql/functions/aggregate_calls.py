@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 from sqlglot import exp
+from sqlglot.helper import ensure_list
 
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.suggest import nearest
@@ -218,9 +219,15 @@ def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) 
     if isinstance(node, exp.WithinGroup):
         return _within_group(node, argument, place)
     name, (given, order, distinct) = aggregate_name(node), _parts(node)
-    order = [_term(one, argument) for one in order]
     if name in _OF_WINDOWS:
+        if distinct or order:
+            raise Unsupported(
+                f"{name}() takes neither DISTINCT nor ORDER BY",
+                where=place,
+                fix=f"{name}({'x' if given else ''}) OVER (ORDER BY t)",
+            )
         return exp.Anonymous(this=name, expressions=[argument(one) for one in given])
+    order = [_term(one, argument) for one in order]
     if name.endswith("_distinct") and name not in _TEMPLATES:
         name, distinct = name.removesuffix("_distinct"), True
     if name.endswith("_if") and name not in _TEMPLATES:
@@ -247,7 +254,11 @@ def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr
         )
     value = argument(ordered[0].this)
     if name == "mode":
-        return filled(wanted, [value])
+        # Of several that are as frequent, the first in this order.
+        made = filled(wanted, [value])
+        for order in made.find_all(exp.Order):
+            order.set("expressions", [_term(ordered[0], argument)])
+        return made
     level = argument(levels[0])
     if ordered[0].args.get("desc"):
         level = exp.Sub(this=exp.Literal.number(1), expression=level.copy())
@@ -275,8 +286,9 @@ def _parts(node: exp.Expr) -> tuple[list[exp.Expr], list[exp.Ordered], bool]:
     elif isinstance(node, exp.Anonymous | exp.CombinedAggFunc | exp.AnonymousAggFunc):
         given = list(node.expressions)
     else:
-        others = [node.args.get(name) for name in ("expression", "separator", "offset", "default")]
-        given = [one for one in (node.args.get("this"), *node.expressions, *others) if isinstance(one, exp.Expr)]
+        given = [
+            one for part in node.arg_types for one in ensure_list(node.args.get(part)) if isinstance(one, exp.Expr)
+        ]
     order = [term for one in given if isinstance(one, exp.Order) for term in one.expressions]
     given = [one.this if isinstance(one, exp.Order) else one for one in given]
     distinct = any(isinstance(one, exp.Distinct) for one in given)
@@ -301,21 +313,20 @@ def _built(
     argument: Part,
     place: str,
 ) -> exp.Expr:
+    if name in _LEVELLED:
+        return _levelled(name, given, node, argument)
+    given, size = _size(name, given, node)
     arguments = [argument(one) for one in given]
-    if name == "count" and (not arguments or isinstance(arguments[0], exp.Star)):
+    if name == "count" and (not arguments or (len(arguments) == 1 and isinstance(arguments[0], exp.Star))):
         return exp.Count(this=exp.Star())
     if len(arguments) > 1 and ((name == "count" and distinct) or _TEMPLATES.get(name) == _TEMPLATES["uniq"]):
         return exp.Count(this=exp.Distinct(expressions=arguments))
-    if name in _LEVELLED:
-        level = _level(name, node, arguments[1:], argument)
-        return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*arguments[:1], level])
     template = _TEMPLATES.get(name)
     if template is None:
         close = nearest(name, aggregate_names())
         fix = f"did you mean {close}()?" if close else "docs/functions.md lists the aggregates"
         raise UnknownName(f"there is no aggregate {name}()", where=place, fix=fix)
     _refuse_beside_groups(name, distinct, node, place)
-    arguments, size = _size(name, arguments, node)
     wanted = 2 if "{1}" in template else 1
     if name in ("string_agg", "group_concat") and len(arguments) == 1:
         arguments = [*arguments, exp.Literal.string("" if name == "string_agg" else ",")]
@@ -327,13 +338,13 @@ def _built(
     if distinct and "DISTINCT" not in template:
         template = template.replace("({0}", "(DISTINCT {0}", 1)
     within_window = node.find_ancestor(exp.Window) is not None
-    if within_window:
+    if within_window and not order:
         # There the window has an order.
         template = _IN_ORDER_OF_VALUES.sub("", template)
     tree = filled(template, arguments)
     if order:
         _put_first(order, tree, arguments[0] if "DISTINCT" in template else None, place)
-    return tree if within_window or name not in _OF_VALUES else _of_values(name, tree, size, place)
+    return tree if within_window or name not in _OF_VALUES else _of_values(name, tree, map(argument, size), place)
 
 
 def _refuse_beside_groups(name: str, distinct: bool, node: exp.Expr, place: str) -> None:
@@ -347,16 +358,17 @@ def _refuse_beside_groups(name: str, distinct: bool, node: exp.Expr, place: str)
         )
 
 
-def _size(name: str, arguments: list[exp.Expr], node: exp.Expr) -> tuple[list[exp.Expr], exp.Expr | None]:
+def _size(name: str, given: list[exp.Expr], node: exp.Expr) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """The arguments without how many values are asked for, which ``top_k(x, 3)`` and ``top_k(3)(x)`` say."""
     if name not in _OF_VALUES:
-        return arguments, None
+        return given, []
     said = [one for one in node.expressions if isinstance(one, exp.Expr)] if isinstance(node, _LEVELLED_CALLS) else []
-    return arguments[:1], (*said, *arguments[1:], None)[0]
+    return given[:1], [*said, *given[1:]][:1]
 
 
-def _of_values(name: str, values: exp.Expr, size: exp.Expr | None, place: str) -> exp.Expr:
+def _of_values(name: str, values: exp.Expr, asked: Iterator[exp.Expr], place: str) -> exp.Expr:
     """What is made of the array of a group's values: of none it is empty, as ClickHouse has it."""
+    size = next(asked, None)
     there = filled("coalesce({0}, [])", [values])
     if size is None and name not in _ASK_HOW_MANY:
         return there
@@ -390,14 +402,14 @@ def _put_first(order: list[exp.Ordered], tree: exp.Expr, only: exp.Expr | None, 
     own.set("expressions", [*order, *own.expressions] if only is None else order)
 
 
-def _level(name: str, node: exp.Expr, more: list[exp.Expr], argument: Part) -> exp.Expr:
-    """What ``quantile(0.9)(x)`` has in its first brackets, or ``quantile(x, 0.9)`` behind x; of
+def _levelled(name: str, given: list[exp.Expr], node: exp.Expr, argument: Part) -> exp.Expr:
+    """A quantile: of what ``quantile(0.9)(x)`` has in its first brackets, or ``quantile(x, 0.9)`` behind x; of
     ``quantiles(0.5, 0.9)(x)`` all of it, as an array.
     """
-    first = node.expressions if isinstance(node, _LEVELLED_CALLS) else [node.args.get("quantile")]
-    said = [argument(one) for one in first if isinstance(one, exp.Expr)]
-    levels = (said if isinstance(node, _LEVELLED_CALLS) else [*said, *more]) or [exp.Literal.number("0.5")]
-    return exp.Array(expressions=[one.copy() for one in levels]) if name == "quantiles" else levels[0]
+    said = list(node.expressions if isinstance(node, _LEVELLED_CALLS) else given[1:])
+    levels = [argument(one) for one in (said if name == "quantiles" else said[:1])] or [exp.Literal.number("0.5")]
+    level = exp.Array(expressions=[one.copy() for one in levels]) if name == "quantiles" else levels[0]
+    return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*map(argument, given[:1]), level])
 
 
 def result_type(tree: exp.Expr, schema: pa.Schema, place: str, rules: Rules) -> pa.DataType | None:

@@ -86,6 +86,7 @@ def _not(translator: Translator, node: exp.Expr) -> Typed:
 def _is(translator: Translator, node: exp.Expr) -> Typed:
     if not isinstance(node.expression, exp.Null | exp.Boolean):
         raise translator.unsupported(node)
+    translator.note_read(node.expression)
     value = bracketed(translator.tree(node.this))
     return translator.known(exp.Is(this=value, expression=node.expression.copy()), pa.bool_())
 
@@ -102,7 +103,11 @@ def _in(translator: Translator, node: exp.Expr) -> Typed:
 
 def _between(translator: Translator, node: exp.Expr) -> Typed:
     parts = {name: bracketed(translator.tree(node.args[name])) for name in ("this", "low", "high")}
-    return translator.known(exp.Between(**parts), pa.bool_())
+    tree: exp.Expr = exp.Between(**parts)
+    if node.args.get("symmetric"):
+        swapped = exp.Between(this=parts["this"].copy(), low=parts["high"].copy(), high=parts["low"].copy())
+        tree = exp.Paren(this=exp.Or(this=tree, expression=swapped))
+    return translator.known(tree, pa.bool_())
 
 
 def _case(translator: Translator, node: exp.Expr) -> Typed:
@@ -227,6 +232,7 @@ def _bracket(translator: Translator, node: exp.Expr) -> Typed:
 
 def _dot(translator: Translator, node: exp.Expr) -> Typed:
     which = node.expression
+    translator.note_read(which)
     literal: str | int = int(which.this) if isinstance(which, exp.Literal) and not which.is_string else which.name
     return translator.call(
         "tuple_element", [translator(node.this), Typed(exp.Null(), translator.environment.ask, pa.null(), literal)]
@@ -273,7 +279,10 @@ def _escape(translator: Translator, node: exp.Expr) -> Typed:
     tree = type(liked)(
         this=bracketed(translator.tree(liked.this)), expression=bracketed(translator.tree(liked.expression))
     )
-    return translator.known(exp.Escape(this=tree, expression=translator.tree(node.expression)), pa.bool_())
+    escaped: exp.Expr = exp.Escape(this=tree, expression=translator.tree(node.expression))
+    if liked.args.get("negate"):
+        escaped = exp.Not(this=escaped)
+    return translator.known(escaped, pa.bool_())
 
 
 def _at_time_zone(translator: Translator, node: exp.Expr) -> Typed:
@@ -329,6 +338,7 @@ def _is_measured(window: exp.Expr) -> bool:
 
 def _member(translator: Translator, node: exp.Expr) -> Typed:
     """``raw:a.b``, as text."""
+    translator.note_read(node.expression)
     path = ".".join(f'"{name.this}"' for name in node.expression.expressions)
     tree = exp.Anonymous(
         this="json_extract_string", expressions=[translator.tree(node.this), exp.Literal.string(f"$.{path}")]

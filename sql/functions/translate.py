@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -26,11 +26,13 @@ from dovetail.sql.functions.aggregate_calls import (
 )
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.growth import expect_alike, grow
+from dovetail.sql.functions.leaves import is_leaf, leaf_numbers, number_leaves, refuse_unread_leaves
 from dovetail.sql.functions.registry import Function, Registry
 from dovetail.sql.functions.typed import Typed, bracketed
 from dovetail.sql.syntax.dialect import too_deep
 from dovetail.sql.syntax.rules import Rules
 
+T = TypeVar("T")
 Visit = Callable[["Translator", exp.Expr], "Typed"]
 
 
@@ -98,6 +100,7 @@ class Translator:
     special     calls that mean something of their own in this place, by name
     aggregated  what becomes of the engine's aggregates
     at_once     the query is computed once: a function may give another value another time
+    read        the numbers of the names and values that have been met
     """
 
     dialect: Dialect
@@ -105,9 +108,23 @@ class Translator:
     special: Mapping[str, Special] = field(default_factory=dict)
     aggregated: Aggregated = as_it_is
     at_once: bool = False
+    read: set[int] = field(default_factory=set)
 
     def __call__(self, node: exp.Expr) -> Typed:
+        if is_leaf(node):
+            self.note_read(node)
         return self._noted(node, partial(self._value, node))
+
+    def whole(self, tree: exp.Expr, translate: Callable[[exp.Expr], T]) -> T:
+        """``translate(tree)``. Raises Unsupported for a name or a value of ``tree`` that is not read by it."""
+        number_leaves(tree)
+        made = translate(tree)
+        refuse_unread_leaves(tree, self.read, self.environment.place)
+        return made
+
+    def note_read(self, node: exp.Expr) -> None:
+        """The names and values of ``node`` have been taken as they are written."""
+        self.read.update(leaf_numbers(node))
 
     def _noted(self, node: exp.Expr, made: Callable[[], Typed]) -> Typed:
         grow()

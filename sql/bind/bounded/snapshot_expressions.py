@@ -78,7 +78,7 @@ class SnapshotExpressions:
                 self._set_apart(node, node, scope, None)
         special = clocks()
         special[_AMONG] = self._among
-        special[_QUERY] = lambda translate, call: self._given_back(translate.environment.ask, call)
+        special[_QUERY] = self._given_back
         return Within(special, bounded=True)
 
     def _set_apart(self, node: exp.Expr, query: exp.Expr, scope: Scope, kind: pa.DataType | None) -> None:
@@ -102,6 +102,7 @@ class SnapshotExpressions:
     def _among(self, translate: Translator, call: exp.Expr) -> Typed:
         number, *values = call.expressions
         query, kind = self.inner[int(str(number.this))]
+        translate.note_read(number)
         trees = [translate(value).tree for value in values]
         value = trees[0] if len(trees) == 1 else exp.Tuple(expressions=trees)
         within = query if isinstance(query, exp.Subquery) else exp.Subquery(this=query)
@@ -109,10 +110,11 @@ class SnapshotExpressions:
         among.meta[KIND] = kind
         return translate.environment.known(among, kind)
 
-    def _given_back(self, ask: Callable[[exp.Expr], pa.DataType], call: exp.Expr) -> Typed:
+    def _given_back(self, translate: Translator, call: exp.Expr) -> Typed:
+        translate.note_read(call)
         node, kind = self.inner[int(str(call.expressions[0].this))]
         node.meta[KIND] = kind
-        return Typed(node, ask, kind)
+        return Typed(node, translate.environment.ask, kind)
 
 
 def _types(scope: Scope) -> Callable[[exp.Expr], pa.DataType | None]:

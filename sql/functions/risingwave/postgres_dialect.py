@@ -270,6 +270,7 @@ def _is(translator: Translator, node: exp.Expr) -> Typed:
     value = translator(node.this)
     if not isinstance(node.expression, exp.Null | exp.Boolean):
         raise Unsupported(f"{node.sql(dialect=RisingWaveQueries)} is not supported", fix="IS NULL, IS TRUE, IS FALSE")
+    translator.note_read(node.expression)
     tree: exp.Expr = exp.Is(this=bracketed(value.tree), expression=node.expression.copy())
     if node.args.get("negate"):
         tree = exp.Not(this=exp.Paren(this=tree))
@@ -330,6 +331,7 @@ def _dot(translator: Translator, node: exp.Expr) -> Typed:
             f"a {name_of(kind_of(value))} has no fields", where=translator.environment.place, fix="(row).field"
         )
     name = node.expression.name
+    translator.note_read(node.expression)
     names = [value.type.field(index).name for index in range(value.type.num_fields)]
     if name not in names:
         raise SqlError(
@@ -354,6 +356,7 @@ def _volatile(name: str) -> Visit:
 
 def _escape(translator: Translator, node: exp.Expr) -> Typed:
     liked, sign = node.this, str(node.expression.this)
+    translator.note_read(node.expression)
     result = comparisons.liked(
         translator(liked.this), translator(liked.expression), fold=isinstance(liked, exp.ILike), escape=sign
     )

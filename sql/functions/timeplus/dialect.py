@@ -93,6 +93,7 @@ class TimeplusDialect:
 def _cast_to_name(translator: Translator, node: exp.Expr) -> Typed:
     """``cast(x, 'int32')``"""
     kind = exp.DataType.build(node.args["to"].name.lower(), dialect="clickhouse")
+    translator.note_read(node.args["to"])
     return translator(exp.Cast(this=node.this.copy(), to=kind))
 
 

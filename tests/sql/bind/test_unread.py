@@ -35,6 +35,35 @@ IGNORED = (
     "SELECT k FROM ONLY (SELECT k FROM {}) AS t",
     "SELECT k FROM {} OPTION (RECOMPILE)",
 )
+UNREAD_CALLS = (
+    "min_k(v, 2, k)",
+    "top_k(v, 2, true)",
+    "top_k(2, 3)(v)",
+    "quantile(v, 0.5, 3)",
+    "quantile(0.5, 3)(v)",
+    "group_array(v, 2, 3)",
+    "min_k(v, 2) OVER (ORDER BY v)",
+    "lag(v ORDER BY k) OVER (ORDER BY v)",
+    "lag(DISTINCT v) OVER (ORDER BY v)",
+)
+SIGNS = (
+    ("k LIKE 'a#_' ESCAPE '#'", "k NOT LIKE 'a#_' ESCAPE '#'"),
+    ("k LIKE 'a'", "k NOT LIKE 'a'"),
+    ("k ILIKE 'a' ESCAPE '#'", "k NOT ILIKE 'a' ESCAPE '#'"),
+    ("v BETWEEN 3 AND 1", "v BETWEEN SYMMETRIC 3 AND 1"),
+    ("v BETWEEN 3 AND 1", "v NOT BETWEEN 3 AND 1"),
+    ("v IN (1, 2)", "v NOT IN (1, 2)"),
+    ("k IS NULL", "k IS NOT NULL"),
+    ("v IS DISTINCT FROM 1", "v IS NOT DISTINCT FROM 1"),
+    ("mode() WITHIN GROUP (ORDER BY v)", "mode() WITHIN GROUP (ORDER BY v DESC)"),
+    ("percentile_cont(0.4) WITHIN GROUP (ORDER BY v)", "percentile_cont(0.4) WITHIN GROUP (ORDER BY v DESC)"),
+    ("array_agg(v) OVER (ORDER BY k)", "array_agg(v ORDER BY k DESC) OVER (ORDER BY k)"),
+    ("first_value(v) OVER (ORDER BY k)", "first_value(v ORDER BY k DESC) OVER (ORDER BY k)"),
+    ("first_value(v)", "first_value(v ORDER BY k DESC)"),
+    ("count(v)", "count(DISTINCT v)"),
+    ("sum(v) OVER (ORDER BY v)", "sum(v) OVER (ORDER BY v ROWS BETWEEN CURRENT ROW AND CURRENT ROW)"),
+    ("trim('x' FROM k)", "trim(LEADING 'x' FROM k)"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +93,24 @@ def test_each_part_of_each_form_is_read_or_refused(form: type[exp.Expression]) -
 def test_what_is_translated_is_read() -> None:
     translated = {form for dialect in DIALECTS.values() for form in dialect.visits} | set(OPERATORS)
     assert translated <= set(READ)
+
+
+@pytest.mark.parametrize("relation", ["table(dim)", "dim", "flow"])
+@pytest.mark.parametrize("call", UNREAD_CALLS)
+def test_arguments_that_are_not_read_are_refused(world: World, call: str, relation: str) -> None:
+    with pytest.raises(SqlError):
+        world.plan(f"SELECT {call} AS x FROM {relation}")
+
+
+def test_an_argument_that_is_not_read_is_named(world: World) -> None:
+    with pytest.raises(SqlError, match=r'"dim.k" is not read in min_k'):
+        world.plan("SELECT min_k(v, 2, k) AS x FROM table(dim)")
+
+
+@pytest.mark.parametrize("relation", ["table(dim)", "table(plain)"])
+@pytest.mark.parametrize(("plain", "with_word"), SIGNS)
+def test_a_word_that_is_taken_is_read(world: World, plain: str, with_word: str, relation: str) -> None:
+    said = [world.plan(f"SELECT {text} AS x FROM {relation}").snapshot for text in (plain, with_word)]
+    assert said[0] is not None
+    assert said[1] is not None
+    assert said[0].sql != said[1].sql
