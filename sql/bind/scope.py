@@ -168,11 +168,11 @@ class Scope:
     def of(self, table: str) -> list[Visible]:
         return [column for column in self.columns if _same(column.table, table)]
 
-    def merged(self, name: str, left: str, right: str, internal: str, first: bool) -> Scope:
+    def merged(self, name: str, left: str, right: str, internal: str, place: int | None) -> Scope:
         """USING: one column, found without a table; its two halves only with theirs.
 
-        ``first``: it leads ``*``, as the standard and RisingWave have it; under Timeplus rules it stays where its left
-        half is.
+        ``place``: its place in the list of USING, which leads ``*``, as the standard and RisingWave have it; None: it
+        stays where its left half is, as under Timeplus rules.
         """
         kind = next(column.type for column in self.columns if column.internal in (left, right))
         merged = Visible("", name, internal, kind)
@@ -181,13 +181,12 @@ class Scope:
             if not column.table and _same(column.name, name):
                 continue
             half = column.internal in (left, right) and _same(column.name, name)
-            if half and column.internal == left and not first:
+            if half and column.internal == left and place is None:
                 rest.append(merged)
             rest.append(replace(column, starred=False, bare=False) if half else column)
-        if merged in rest:
-            return replace(self, columns=tuple(rest))
-        leading = tuple(column for column in rest if not column.table)
-        return replace(self, columns=(*leading, merged, *(column for column in rest if column.table)))
+        if merged not in rest:
+            rest.insert(place or 0, merged)
+        return replace(self, columns=tuple(rest))
 
 
 def _same(first: str, second: str) -> bool:

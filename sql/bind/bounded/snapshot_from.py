@@ -115,10 +115,11 @@ class SnapshotFrom:
             as_duckdb(join, known, _right_of(beside))
         if join.kind.upper() in ("SEMI", "ANTI"):
             return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
-        for name, (first, second) in zip(names, pairs, strict=True):
+        leads = self.names.dialect.merged_first
+        for place, (name, (first, second)) in enumerate(zip(names, pairs, strict=True)):
             merged = f"{first}|{second}"
             self.names.shown[merged] = column_of(name)
-            both = both.merged(name, first, second, merged, self.names.dialect.merged_first)
+            both = both.merged(name, first, second, merged, place if leads else None)
         return both
 
 

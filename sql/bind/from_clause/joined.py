@@ -171,6 +171,6 @@ def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[s
     if computed:
         node = Map(node, (*identity(node), *computed))
     leads = rules_of(joined.node) == Rules.RISINGWAVE
-    for name, first, second, internal in columns:
-        scope = scope.merged(name, first, second, internal, leads)
+    for place, (name, first, second, internal) in enumerate(columns):
+        scope = scope.merged(name, first, second, internal, place if leads else None)
     return FromItem(node, scope)

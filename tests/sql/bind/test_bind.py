@@ -39,6 +39,14 @@ def world() -> World:
         ("SELECT * except(v, at) FROM l", ["k", "_tp_time"]),
         ("SELECT l.* except(_tp_time, at), r.w FROM l JOIN r ON l.k = r.k", ["k", "v", "w"]),
         ("SELECT * FROM t JOIN u USING (k)", ["k", "y", "z"]),
+        (
+            "SELECT * FROM t JOIN (SELECT k AS q, z FROM u) AS v ON t.k = v.q JOIN u USING (z)",
+            ["z", "k", "y", "q", "u.k"],
+        ),
+        (
+            "SELECT * FROM t JOIN t AS o USING (k) JOIN (SELECT z AS y, k AS q FROM u) AS v ON t.k = v.q",
+            ["k", "y", "o.y", "v.y", "q"],
+        ),
         ("SELECT * FROM m JOIN t USING (k)", ["k", "x", "_tp_time", "y"]),
         ("SELECT * FROM l JOIN m USING (k)", ["k", "v", "at", "_tp_time", "x", "m._tp_time"]),
         ("SELECT v + 1, upper('x'), v AS n, l.v, _tp_sn FROM l", ["v + 1", "upper('x')", "n", "v", "_tp_sn"]),
