@@ -59,7 +59,7 @@ FORMS: Mapping[str, str] = {
         strpos({text}, {small_text}) | position({small_text} in {text}) | ascii({text}) | regexp_count({text}, {pattern}) | regexp_count({text}, '[a-z]+', {pos}) | regexp_count({text}, 'L', 1, 'i')
         {date} - {date} | num_nulls({int}, {text}, {bool}) | num_nonnulls({double}, {date}) | width_bucket({double}, 0, 10, 5) | width_bucket({numeric}, 10, 0, {pos})
         jsonb_array_length({json}) | json_array_length({json}::json) | array_length({ints}, 1) | array_length({texts}, 1) | cardinality({ints}) | cardinality({doubles}) | array_position({ints}, {few}) | array_position({texts}, 'a', {pos})
-        array_upper({ints}, 1) | array_lower({texts}, 1) | array_ndims({ints}) | {ints}[{few}] | ({json} ->> {key})::int | get_byte({bytes}, {few}) | array_min({ints}) | array_max({ints})
+        array_upper({ints}, 1) | array_lower({texts}, 1) | array_ndims({ints}) | array_ndims(ARRAY[ARRAY[1, {few}], ARRAY[3, 4]]) | {ints}[{few}] | ({json} ->> {key})::int | get_byte({bytes}, {few}) | array_min({ints}) | array_max({ints})
         scale_free | ({json} -> {key})::int
     """.replace("scale_free | ", ""),
     "bigint": """
@@ -95,7 +95,7 @@ FORMS: Mapping[str, str] = {
         substring({text} from {few} for {pos}) | substring({text} from {pattern}) | left({text}, {few}) | right({text}, {few}) | lpad({text}, {pos}) | lpad({text}, {few}, {small_text}) | rpad({text}, {pos}, {small_text}) | rpad({text}, 7) | btrim({text}) | btrim({text}, {small_text}) | ltrim({text}) | ltrim({text}, 'aH') | rtrim({text}, 'dc ')
         rtrim({text}) | trim({text}) | trim(both 'a' from {text}) | trim(leading from {text}) | trim(trailing 'c' from {text}) | replace({text}, {small_text}, {small_text}) | translate({text}, 'abc', 'xy') | translate({text}, {small_text}, 'z') | overlay({text} placing 'XY' from {pos}) | overlay({text} placing {small_text} from {pos} for {pos})
         repeat({text}, {few}) | reverse({text}) | split_part({text}, {small_text}, {pos}) | split_part({text}, ',', {few}) | chr({pos}) | chr(233) | quote_literal({text}) | quote_nullable({text}) | quote_literal({int}) | regexp_replace({text}, {pattern}, 'Z') | regexp_replace({text}, {pattern}, '<\\&>', 'g') | regexp_replace({text}, '(b)(.)', '\\2\\1', 'gi')
-        md5({text}) | md5({bytes}) | encode({bytes}, 'hex') | encode({bytes}, 'base64') | to_hex({int}) | to_hex({bigint}) | coalesce({text}, {text}) | nullif({text}, {small_text}) | greatest({text}, {text}) | CASE WHEN {bool} THEN {text} ELSE {text} END | CASE {text} WHEN 'a' THEN 'x' ELSE {text} END
+        md5({text}) | md5({bytes}) | encode({bytes}, 'hex') | encode({bytes}, 'base64') | encode({bytes}, 'escape') | encode('\\x005cff41'::bytea, 'escape') | to_hex({int}) | to_hex({bigint}) | coalesce({text}, {text}) | nullif({text}, {small_text}) | greatest({text}, {text}) | CASE WHEN {bool} THEN {text} ELSE {text} END | CASE {text} WHEN 'a' THEN 'x' ELSE {text} END
         to_char({timestamp}, 'YYYY-MM-DD HH24:MI:SS.US') | to_char({timestamp}, 'Dy, DD Mon YY HH12:MI AM') | to_char({date}, 'FMDay Month FMDD "of" Q IYYY-IW-ID DDD') | to_char({instant}, 'HH24:MI:SS.MS TZ D W WW') | to_char({timestamp}, 'yyyymmdd hh24miss') | to_char({date}, 'FMMonth FMMM FMDDD')
         {json} ->> {key} | '[1, "b", {{"c": null}}, 2.5]'::jsonb ->> {few} | to_jsonb({texts}) ->> {few} | {json} #>> {path} | jsonb_extract_path_text({json}, 'a', '1') | jsonb_typeof({json}) | json_typeof({json}::json) | json_extract_path_text({json}::json, 'a') | quote_ident({small_text}) | quote_ident('Ab c') | {texts}[{pos}] | array_to_string({ints}, ',') | array_to_string({texts}, {small_text}, '*') | array_to_string({doubles}, ' ') | convert_from({bytes}, 'UTF8') | jsonb_extract_path_text({json}, 'b', 'c', '0') | array_max({texts})
     """,
@@ -114,7 +114,7 @@ FORMS: Mapping[str, str] = {
         date_trunc('month', {timestamp}) | date_trunc('hour', {timestamp}) | date_trunc('decade', {timestamp}) | {instant} AT TIME ZONE {zone} | timezone({zone}, {instant}) | make_timestamp(2024, {pos}, {pos}, {few}, 30, 1.5) | {date} + {time} | date_bin('15 minutes', {timestamp}, timestamp '2001-01-01') | coalesce({timestamp}, {date}) | {timestamp} + '1 day' | date_trunc('millennium', {timestamp}) | date_trunc('year', {timestamp})
     """,
     "instant": """
-        {instant} + {interval} | {instant} - {interval} | {timestamp}::timestamptz | {timestamp} AT TIME ZONE {zone} | date_trunc('day', {instant}) | date_trunc('day', {instant}, {zone}) | date_trunc('month', {date}) | to_timestamp({angle}) | to_timestamp(i8 / 100000000) | to_timestamp('2024-02-29 10:11:12', 'YYYY-MM-DD HH24:MI:SS') | coalesce({instant}, {timestamp}) | greatest({instant}, {instant}) | timezone({zone}, {timestamp}) | date_bin('1 hour', {instant}, timestamptz '2020-01-01') | '2024-01-01 10:00:00+02'::timestamptz
+        {instant} + {interval} | {instant} - {interval} | {timestamp}::timestamptz | {timestamp} AT TIME ZONE {zone} | date_trunc('day', {instant}) | date_trunc('day', {instant}, {zone}) | date_trunc('hour', {instant}, {zone}) | date_trunc('hour', timestamptz '2023-11-05 08:40:00+00', 'US/Pacific') | date_trunc('minute', {instant}, {zone}) | '2020-01-02 12:34:56 -11:00'::timestamptz | ('2020-01-02 12:34:56.5 ' || '+05')::timestamptz | date_trunc('month', {date}) | to_timestamp({angle}) | to_timestamp(i8 / 100000000) | to_timestamp('2024-02-29 10:11:12', 'YYYY-MM-DD HH24:MI:SS') | coalesce({instant}, {timestamp}) | greatest({instant}, {instant}) | timezone({zone}, {timestamp}) | date_bin('1 hour', {instant}, timestamptz '2020-01-01') | '2024-01-01 10:00:00+02'::timestamptz
     """,
     "time": """
         {timestamp}::time | {time} + interval '3 hours' | {time} - interval '90 minutes' | make_time({pos}, 30, 1.25) | coalesce({time}, {time}) | '10:20:30'::time
@@ -124,7 +124,7 @@ FORMS: Mapping[str, str] = {
         make_interval({few}, 1, 0, {pos}) | make_interval(0, 0, 0, 0, {pos}, 2, 1.5) | justify_hours({interval}) | justify_days({interval}) | age({timestamp}, {timestamp}) | date_trunc('hour', {interval}) | coalesce({interval}, {interval}) | {few} * {interval}
     """,
     "bytes": """
-        {bytes} || {bytes} | sha256({bytes}) | decode('0aff', 'hex') | decode('aGk=', 'base64') | {small_text}::bytea | coalesce({bytes}, {bytes}) | sha1({bytes}) | convert_to({text}, 'UTF8')
+        {bytes} || {bytes} | sha256({bytes}) | decode('0aff', 'hex') | decode('aGk=', 'base64') | decode('a\\134\\\\b\\303\\261', 'escape') | 'De\\123\\\\x'::bytea | '\\x De Ad'::bytea | '\\303\\261'::bytea | {small_text}::bytea | coalesce({bytes}, {bytes}) | sha1({bytes}) | convert_to({text}, 'UTF8')
     """,
     "ints": """
         ARRAY[{int}, {int}] | array_append({ints}, {int}) | array_prepend({int}, {ints}) | array_cat({ints}, {ints}) | {ints} || {ints} | {ints} || {int} | {int} || {ints} | array_remove({ints}, {few}) | array_replace({ints}, 1, {few}) | array_positions({ints}, {few}) | array_distinct({ints}) | array_sort({ints}) | array_reverse({ints})
@@ -132,7 +132,7 @@ FORMS: Mapping[str, str] = {
     """,
     "doubles": "{ints}::float8[] | array_append({doubles}, {double}) | ARRAY[{double}, {int}] | array_sort({doubles})",
     "texts": """
-        ARRAY[{text}, 'x'] | string_to_array({text}, {small_text}) | string_to_array({text}, ',', '') | string_to_array({text}, NULL) | regexp_match({text}, {pattern}) | regexp_match({text}, 'H(E)', 'i') | regexp_split_to_array({text}, '[ ,]') | array_append({texts}, {text}) | array_remove({texts}, 'a') | {texts} || {text}::text | {ints}::text[] | array_cat({texts}, {texts}) | array_prepend({text}, {texts}) | array_distinct({texts})
+        ARRAY[{text}, 'x'] | string_to_array({text}, {small_text}) | string_to_array({text}, ',', '') | string_to_array({text}, NULL) | regexp_match({text}, {pattern}) | regexp_match({text}, 'H(E)', 'i') | regexp_match({text}, 'H(E)', 'ic') | regexp_match({text}, 'H(E)', 'ci') | regexp_split_to_array({text}, '[ ,]') | array_append({texts}, {text}) | array_remove({texts}, 'a') | {texts} || {text}::text | {ints}::text[] | array_cat({texts}, {texts}) | array_prepend({text}, {texts}) | array_distinct({texts})
     """,
     "json": """
         {json} -> {key} | '[1, "b", {{"c": [null, 1]}}]'::jsonb -> {few} | {json} #> {path} | jsonb_extract_path({json}, 'a') | json_extract_path({json}::json, 'b', 'c') | jsonb_build_object('k', {int}, 'a', {text}) | jsonb_build_array({int}, {text}, {bool}, {double}) | to_jsonb({int}) | to_jsonb({text}::text) | to_jsonb({ints}) | to_jsonb({timestamp}) | to_jsonb({bool}) | to_jsonb({numeric}) | jsonb_build_object('n', {numeric}, 'j', {json}) | to_jsonb({instant}) | to_jsonb({texts}) | jsonb_pretty({json})::jsonb

@@ -177,6 +177,14 @@ def _dimension(template: str) -> Build:
     return build
 
 
+def _dimensions(given: Sequence[Typed]) -> Typed:
+    array = _list(given[0])
+    inner, depth = _inner(array), 1
+    while pa.types.is_list(inner):
+        inner, depth = inner.value_type, depth + 1
+    return typed(array, f"CASE WHEN len({{0}}) > 0 THEN CAST({depth} AS INTEGER) END", [array.tree], INT)
+
+
 _POSITION = (
     "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL ELSE "
     "list_extract(list_filter(list_transform(range(1, len({0}) + 1), "
@@ -208,7 +216,7 @@ FUNCTIONS: Table = (
     Row("array_length(array[, 1])", "how many elements; NULL for an empty array", _dimension("nullif(len({0}), 0)"),
         also="array_upper"),
     Row("array_lower(array, 1)", "1; NULL for an empty array", _dimension(_ONE), arity=(1, 2)),
-    Row("array_ndims(array)", "1; NULL for an empty array", _dimension(_ONE)),
+    Row("array_ndims(array)", "how many dimensions; NULL for an empty array", _dimensions),
     Row("cardinality(array)", "how many elements", _dimension("len({0})")),
     Row("array_append(array, a)", "with one more at its end", _of_element("list_append(coalesce({0}, []), {1})")),
     Row("array_prepend(a, array)", "with one more at its beginning",

@@ -12,6 +12,7 @@ from dovetail.sql.functions.arguments import written_text
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.comparisons import pattern_tree
 from dovetail.sql.functions.risingwave.signatures import argument
+from dovetail.sql.functions.risingwave.values.byte_strings import escaped, unescaped
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -150,7 +151,9 @@ def _flags(given: Sequence[Typed], position: int, allowed: str = "gi") -> str:
     for flag in flags:
         if flag not in allowed + "cs":
             raise Unfit(f"knows the flags {', '.join(allowed)}, not '{flag}'")
-    return "s" + flags.replace("s", "").replace("c", "")
+    # Of i and c the last one counts.
+    told = [flag for flag in flags if flag in "ic"][-1:]
+    return "s" + "g" * ("g" in flags) + "i" * (told == ["i"])
 
 
 def _regexp_replace(given: Sequence[Typed]) -> Typed:
@@ -205,22 +208,22 @@ _WORDS = (
 
 def _encode(given: Sequence[Typed]) -> Typed:
     value, form = argument(given[0], "bytes"), written_text(given[1], "its form").lower()
-    templates = {
-        "hex": "lower(hex({0}))",
-        "base64": "regexp_replace(to_base64({0}), {1}, {2}, 'g')",
-        "escape": "decode({0})",
-    }
+    if form == "escape":
+        return value.of(escaped(value.tree), TEXT)
+    templates = {"hex": "lower(hex({0}))", "base64": "regexp_replace(to_base64({0}), {1}, {2}, 'g')"}
     if form not in templates:
-        raise Unfit(f"knows the forms {', '.join(templates)}, not '{form}'")
+        raise Unfit(f"knows the forms {', '.join(templates)}, escape, not '{form}'")
     # A line has 76 characters.
     return typed(value, templates[form], [value.tree, quoted("(.{76})"), quoted("\\1\n")], TEXT)
 
 
 def _decode(given: Sequence[Typed]) -> Typed:
     value, form = argument(given[0], "text"), written_text(given[1], "its form").lower()
-    templates = {"hex": "unhex({0})", "base64": "from_base64(replace({0}, chr(10), ''))", "escape": "encode({0})"}
+    if form == "escape":
+        return value.of(unescaped(value.tree), BYTES)
+    templates = {"hex": "unhex({0})", "base64": "from_base64(replace({0}, chr(10), ''))"}
     if form not in templates:
-        raise Unfit(f"knows the forms {', '.join(templates)}, not '{form}'")
+        raise Unfit(f"knows the forms {', '.join(templates)}, escape, not '{form}'")
     return typed(value, templates[form], [value.tree], BYTES)
 
 

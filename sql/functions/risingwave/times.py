@@ -135,6 +135,7 @@ def _date_part(given: Sequence[Typed]) -> Typed:
 
 
 _UNITS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
+_WITHIN_AN_HOUR = _UNITS[:5]
 _LONG = {"century": 100, "millennium": 1000}
 _DECADE = "make_timestamp(CAST(floor(year({0}) / 10.0) * 10 AS BIGINT), 1, 1, 0, 0, 0)"
 """The engine rounds the years before Christ up."""
@@ -168,6 +169,10 @@ def _date_trunc(given: Sequence[Typed]) -> Typed:
         zone = argument(given[2], "text")
         instant = argument(value, "instant")
         local = typed(value, "timezone({1}, {0})", [instant.tree, zone.tree], LOCAL)
+        if field in _WITHIN_AN_HOUR:
+            # An hour that a clock has twice begins twice: the offset stays that of the time itself.
+            start = filled(f"{{1}} - ({{0}} - {_beginning(field)})", [local.tree, instant.tree])
+            return typed(value, "{0}", [start], INSTANT)
         start = filled(_beginning(field), [local.tree])
         return typed(value, "timezone({1}, {0})", [start, zone.tree], INSTANT)
     start = filled(_beginning(field), [_clock(value).tree])

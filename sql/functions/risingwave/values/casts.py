@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
-from dovetail.sql.functions.risingwave.values import intervals, texts
+from dovetail.sql.functions.risingwave.values import byte_strings, intervals, texts
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
@@ -41,6 +41,7 @@ _INTEGER = r"^\s*([+-]?[0-9]+)\s*$"
 _REAL = r"^\s*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf(?:inity)?|nan)))\s*$"
 _NUMERIC = r"^\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*$"
 _ZONE = r"([0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)\s*(?:[zZ]|[+-][0-9]{2}(?::?[0-9]{2})?)\s*$"
+_BLANK_BEFORE_OFFSET = r"(:[0-9]{2}(?:\.[0-9]+)?)\s+([+-][0-9])"
 _TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 _FALSE = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
 
@@ -183,8 +184,11 @@ def _from_text(value: Typed, kind: pa.DataType) -> exp.Expr | None:
         return _only(_REAL, value, kind)
     if pa.types.is_decimal(kind):
         return _only(_NUMERIC, value, kind)
+    if kind == BYTES:
+        return byte_strings.of_text(value.tree)
     made = _TEXT_TO.get(kind)
-    return None if made is None else filled(made, [value.tree, quoted(_ZONE), quoted(r"\1")])
+    pattern, by = (_BLANK_BEFORE_OFFSET, r"\1\2") if kind == INSTANT else (_ZONE, r"\1")
+    return None if made is None else filled(made, [value.tree, quoted(pattern), quoted(by)])
 
 
 def _words(words: Sequence[str], result: str) -> str:
@@ -195,11 +199,10 @@ _TEXT_TO: Mapping[pa.DataType, str] = {
     BOOL: f"CASE lower(trim({{0}})) {_words(_TRUE, 'true')} {_words(_FALSE, 'false')} END",
     DATE: "CAST(CAST(regexp_replace({0}, {1}, {2}) AS TIMESTAMP) AS DATE)",
     LOCAL: "CAST(regexp_replace({0}, {1}, {2}) AS TIMESTAMP)",
-    INSTANT: "CAST({0} AS TIMESTAMPTZ)",
+    INSTANT: "CAST(regexp_replace({0}, {1}, {2}) AS TIMESTAMPTZ)",
     CLOCK: "CAST({0} AS TIME)",
     INTERVAL: "CAST({0} AS INTERVAL)",
     JSON: "CAST(json({0}) AS VARCHAR)",
-    BYTES: "CASE WHEN starts_with({0}, '\\x') THEN unhex(substring({0}, 3)) ELSE encode({0}) END",
 }
 
 

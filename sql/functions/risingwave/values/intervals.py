@@ -13,6 +13,8 @@ from dovetail.sql.functions.typed import Typed, filled
 
 _SECOND = 1_000_000
 _MICROS = {"microsecond": 1, "millisecond": 1000, "second": _SECOND, "minute": 60 * _SECOND, "hour": 3600 * _SECOND}
+_LONGEST = ((1 << 63) - 1) // 1000
+"""Microseconds that an answer can hold, which counts nanoseconds."""
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}
 _SHORT = {
@@ -74,6 +76,8 @@ def parsed(text: str, unit: str = "") -> tuple[int, int, int]:
     days += (months - whole_months) * 30
     whole_days = int(days)
     micros += (days - whole_days) * 24 * _MICROS["hour"]
+    if abs(micros) > _LONGEST:
+        raise SqlError(f"'{text}' has more hours than an interval holds", fix="at most 2562047 hours: write days")
     direction = -1 if ago else 1
     return direction * whole_months, direction * whole_days, direction * round(micros)
 
