@@ -28,7 +28,7 @@ from dovetail.sql.plan.conditions.idle_terms import comparisons_with_null, gaps_
 from dovetail.sql.plan.conditions.unfit_constants import refuse_unfit_constants, unfit_constants
 from dovetail.sql.plan.explain import explain
 from dovetail.sql.plan.join_order import JoinOrder
-from dovetail.sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
+from dovetail.sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static, StaticJoin
 from dovetail.sql.plan.properties import rules_of, walk
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.delta_choice import DeltaChoice
@@ -225,6 +225,7 @@ def _planned(
     fragments = tuple(map(Fragment.of, made.fragments))
     for fragment in fragments:
         refuse_unfit_constants(fragment.output)
+        _refuse_lone_table(fragment.output)
     check_late_topic(made.settings, _topics(fragments))
     reads = _reads(fragments, catalog)
     if made.target is not None and made.target.schema.name in reads:
@@ -240,6 +241,18 @@ def _planned(
         orders=made.orders,
         deltas=made.deltas,
     )
+
+
+def _refuse_lone_table(plan: Output) -> None:
+    """Raises Unsupported where rows that are read once are to flow as those of a stream do."""
+    for node in walk(plan):
+        for below in node.inputs:
+            if isinstance(below, Static) and not isinstance(node, StaticJoin):
+                raise Unsupported(
+                    f'the rows of "{below.alias}" are read once, at the start, and make no stream by themselves',
+                    where="in FROM",
+                    fix=f"join a stream with them: FROM stream JOIN {below.alias} ON ..",
+                )
 
 
 def bound_query(name: str, statement: Select | CreateView, catalog: Relations, settings: QuerySettings) -> QueryPlan:

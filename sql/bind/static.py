@@ -10,7 +10,7 @@ from dovetail.changelog.errors import UnknownName
 from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.relations import Relations
 from dovetail.sql.syntax.calls import WINDOWS, function_name
-from dovetail.sql.syntax.statements import CreateDictionary
+from dovetail.sql.syntax.statements import CreateDictionary, CreateView
 from dovetail.sql.system_tables import DATABASE
 
 
@@ -32,7 +32,18 @@ def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relatio
         return True
     if is_cte(table, ctes):
         return is_static(ctes[table.name], {}, catalog)
-    return is_dictionary(table.name, catalog)
+    return is_dictionary(table.name, catalog) or _names_static_view(table.name, catalog)
+
+
+def _names_static_view(name: str, catalog: Relations) -> bool:
+    """Whether the name stands for a query that is bounded itself."""
+    try:
+        definition = catalog.get(name).definition
+    except UnknownName:
+        return False
+    if not isinstance(definition, CreateView) or definition.materialized:
+        return False
+    return is_static(definition.query, {}, catalog)
 
 
 def _reads_content(call: exp.Expr) -> bool:

@@ -38,6 +38,7 @@ from dovetail.sql.plan.nodes import (
     LookupJoin,
     Map,
     Node,
+    Output,
     Over,
     SetOperation,
     StaticJoin,
@@ -164,6 +165,16 @@ def _of_none(column: Expr, counts: bool) -> Expr:
     return Expr(exp.Coalesce(this=column.tree.copy(), expressions=[exp.Literal.number(0)]), column.type)
 
 
+def _own_names(node: Output | Node) -> list[str]:
+    """The names that a node has, but for those that it takes from the query around: the rows below have none such."""
+    if isinstance(node, Aggregate):
+        return list(node.schema.names[len(node.by) :])
+    if not isinstance(node, Map):
+        return list(node.schema.names)
+    below = node.input.schema.names
+    return [name for name, expr in node.columns if expr.plain != name or name in below]
+
+
 @dataclass(frozen=True)
 class _Pulled:
     """A node that reads nothing around it, and what of it does.
@@ -192,7 +203,7 @@ class _Pull:
     @staticmethod
     def of_apply(apply: Join) -> _Pull:
         """A name that the right side has itself, as ``count(*)``, is none of a column around."""
-        own = {name for below in walk(apply.right) for name in below.schema.names}
+        own = {name for below in walk(apply.right) for name in _own_names(below)}
         return _Pull(frozenset(apply.left.schema.names) - own, apply, once=not apply.kind.asks)
 
     def of(self, node: Node) -> _Pulled:
