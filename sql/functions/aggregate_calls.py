@@ -337,7 +337,7 @@ def _built(
         )
     if distinct and "DISTINCT" not in template:
         template = template.replace("({0}", "(DISTINCT {0}", 1)
-    within_window = node.find_ancestor(exp.Window) is not None
+    within_window = _is_of_window(node)
     if within_window and not order:
         # There the window has an order.
         template = _IN_ORDER_OF_VALUES.sub("", template)
@@ -349,13 +349,17 @@ def _built(
 
 def _refuse_beside_groups(name: str, distinct: bool, node: exp.Expr, place: str) -> None:
     """A regression is made of several calls, of the pairs of a group: neither of a set of them nor of a window."""
-    while isinstance(node.parent, exp.Filter):
-        node = node.parent
-    of_window = isinstance(node.parent, exp.Window) and node.arg_key == "this"
-    if name.startswith(_REGRESSION) and (distinct or of_window):
+    if name.startswith(_REGRESSION) and (distinct or _is_of_window(node)):
         raise Unsupported(
             f"{name} takes neither DISTINCT nor OVER", where=place, fix=f"SELECT k, {name}(y, x) FROM .. GROUP BY k"
         )
+
+
+def _is_of_window(node: exp.Expr) -> bool:
+    """Whether it is what a window computes, rather than an aggregate of a group that stands in its ORDER BY."""
+    while isinstance(node.parent, exp.Filter):
+        node = node.parent
+    return isinstance(node.parent, exp.Window) and node.arg_key == "this"
 
 
 def _size(name: str, given: list[exp.Expr], node: exp.Expr) -> tuple[list[exp.Expr], list[exp.Expr]]:

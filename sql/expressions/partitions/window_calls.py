@@ -37,7 +37,9 @@ def read_by(window: exp.Window) -> list[exp.Expr]:
     if isinstance(window.this, exp.Filter):
         parts.append(window.this.expression.this)
     parts += window.args.get("partition_by") or ()
-    return parts + [term.this for term in window.find_all(exp.Ordered)]
+    # An aggregate of a group that stands in ORDER BY may have an order of its own.
+    orders = (window.args.get("order"), called_in(window).this)
+    return parts + [term.this for order in orders if isinstance(order, exp.Order) for term in order.expressions]
 
 
 def over_others(window: exp.Window, replaced: Callable[[exp.Expr], exp.Expr]) -> exp.Window:
