@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import PARAMETER_AT
 from dovetail.sql.syntax.grammar.queries import readable_expression, select
@@ -111,7 +111,12 @@ def update(cursor: Cursor) -> Update:
     cursor.expect("UPDATE")
     stream = cursor.path("the name of a stream")
     cursor.expect("SET")
+    offset = cursor.offset
     assignments = cursor.listed(lambda: _assignment(cursor))
+    names = [name for name, _ in assignments]
+    for name in names:
+        if names.count(name) > 1:
+            cursor.fail(f'"{name}" is set twice', fix="set it once", kind=SqlError, offset=offset)
     return Update(stream, assignments, where_clause(cursor))
 
 

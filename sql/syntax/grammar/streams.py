@@ -88,10 +88,16 @@ def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> No
         primary_key(cursor, found)
     elif at_settings(cursor):
         settings.update(settings_clause(cursor))
-    elif cursor.accept("ORDER BY", "PARTITION BY", "TTL"):
+    elif cursor.accept("ORDER BY", "PARTITION BY"):
         # The layout of Timeplus' historical store, which a topic does not have.
         while not cursor.done and not cursor.at("PRIMARY KEY", "SETTINGS", "TTL", "COMMENT"):
             cursor.advance()
+    elif cursor.at("TTL"):
+        cursor.fail(
+            "TTL is not supported: the rows of a stream stay as long as their topic keeps them",
+            fix="leave it out; the topic's own retention.ms removes records",
+            kind=Unsupported,
+        )
     elif cursor.accept("COMMENT"):
         cursor.string()
     else:

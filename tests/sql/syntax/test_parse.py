@@ -530,3 +530,16 @@ def test_a_query_is_read_in_the_other_dialect_when_it_is_asked_for(text: str, at
     assert isinstance(statement.readings.by_rules, OnDemand)
     assert len(statement.readings.by_rules.made) == at_first
     assert statement.readings.of(Rules.RISINGWAVE) is statement.readings.of(Rules.RISINGWAVE)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE s SET a = 1, b = 2, a = 3", '"a" is set twice'),
+        ("CREATE STREAM s (a int) TTL to_datetime(_tp_time) + INTERVAL 1 DAY", "TTL is not supported"),
+        ("CREATE STREAM s (a int) ORDER BY a TTL _tp_time + INTERVAL 1 DAY", "TTL is not supported"),
+    ],
+)
+def test_what_would_be_read_and_ignored_is_refused(statement: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        parse_one(statement)
