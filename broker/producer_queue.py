@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from confluent_kafka import KafkaError, Message, TopicPartition
 
+from dovetail.broker import columns
 from dovetail.broker.clients import TopicProducer
 from dovetail.broker.errors import BrokerError, BrokerFault, broker_errors
+from dovetail.changelog.encode import Encoded
 
 OutgoingMessage = dict[str, Any]
 """``key``, ``value``, and where needed ``headers``."""
@@ -21,6 +24,7 @@ OVERHEAD_BYTES = 600
 _BY_KEY = -1
 """librdkafka's RD_KAFKA_PARTITION_UA."""
 _CHUNK = 20_000
+_CHUNK_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,31 @@ class Outgoing:
     """For all of them; else it goes by their keys. ``produce_batch`` passes over a message's own without a word."""
     delivered: Callable[[int], None] | None = None
     """Is given the offset of each, once it is there; what fails is told by the commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingRecords:
+    """Records for one topic, without headers: of columns, which become messages without an object for each."""
+
+    topic: str
+    records: Encoded
+    partition: int = _BY_KEY
+    """For all of them; else it goes by their keys."""
+
+    def chunks(self) -> Iterator[tuple[Encoded, int]]:
+        """The records in pieces that are queued at once, and the bytes that each takes in the queue."""
+        ends = np.cumsum(self.records.sizes() + OVERHEAD_BYTES)
+        start, before = 0, 0
+        while start < len(ends):
+            fitting = int(np.searchsorted(ends, before + _CHUNK_BYTES, side="right"))
+            end = min(max(fitting, start + 1), start + _CHUNK)
+            yield self.records.slice(start, end - start), int(ends[end - 1]) - before
+            start, before = end, int(ends[end - 1])
+
+    def as_messages(self) -> Outgoing:
+        """The same, an object for each."""
+        pairs = zip(self.records.keys, self.records.values, strict=True)
+        return Outgoing(self.topic, [{"key": key, "value": value} for key, value in pairs], partition=self.partition)
 
 
 def refusal(messages: Sequence[OutgoingMessage], taken: int) -> BrokerError | None:
@@ -52,15 +81,24 @@ class ProducerQueue:
         self._call_s = call_s
         self._queued_bytes = 0
 
-    def send(self, part: Outgoing) -> None:
+    def send(self, part: Outgoing | OutgoingRecords) -> None:
         """Raises BrokerError for a message that is refused; the transaction has to be aborted then."""
+        if isinstance(part, Outgoing):
+            self._send_messages(part)
+        elif (rdkafka := columns.library()) is None:
+            self._send_messages(part.as_messages())
+        else:
+            for records, size in part.chunks():
+                self._make_room(size)
+                columns.produce(rdkafka, self._producer, part.topic, records, part.partition)
+                self._producer.poll(0)
+
+    def _send_messages(self, part: Outgoing) -> None:
         on_delivery = None if part.delivered is None else _offsets_to(part.delivered)
         for start in range(0, len(part.messages), _CHUNK):
             chunk = part.messages[start : start + _CHUNK]
             size = sum([OVERHEAD_BYTES + len(message["value"] or b"") for message in chunk])
-            if self._queued_bytes + size > QUEUE_BYTES:
-                self._flush()
-            self._queued_bytes += size
+            self._make_room(size)
             if part.with_headers:
                 with broker_errors():
                     for message in chunk:
@@ -75,6 +113,11 @@ class ProducerQueue:
         """Commit ``offset`` with the transaction, for a ``group`` or a member of it."""
         place = TopicPartition(topic, partition, offset, metadata)
         self._producer.send_offsets_to_transaction([place], group, self._call_s)
+
+    def _make_room(self, size: int) -> None:
+        if self._queued_bytes + size > QUEUE_BYTES:
+            self._flush()
+        self._queued_bytes += size
 
     def emptied(self) -> None:
         """The transaction is committed, so nothing waits."""

@@ -77,7 +77,7 @@ class TopicWriter:
 
     def send(self, topic: str, key: bytes | None, value: bytes) -> None:
         """One record. Raises ServiceUnavailable if it was not taken in time."""
-        self.write(topic, Encoded([key], [value]))
+        self.write(topic, Encoded.of([key], [value]))
 
     def _refusal(self, topic: str, error: BrokerError) -> ServiceUnavailable:
         if error.fault in _SILENT:

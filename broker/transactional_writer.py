@@ -30,7 +30,7 @@ from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.clients import TopicConsumer, TopicProducer
 from dovetail.broker.errors import BrokerError, BrokerFault, answer
-from dovetail.broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
+from dovetail.broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, OutgoingRecords, ProducerQueue
 from dovetail.broker.topics import FRAME_BYTES
 from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES
 from dovetail.changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
@@ -104,7 +104,7 @@ class TransactionalWriter:
         """Nobody of another life writes from now on."""
         self.write(self.commit_mark, ())
 
-    def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
+    def write(self, batch_id: int, outgoing: Iterable[Outgoing | OutgoingRecords]) -> None:
         """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
         self._producer.begin_transaction()
         place, life = self._place, self.target.life
@@ -170,8 +170,8 @@ def write_once(
     target: WriteTarget,
     partition: int,
     batch_id: int,
-    outgoing: Callable[[], Iterable[Outgoing]],
-    smaller: Callable[[], Iterable[Outgoing]] | None = None,
+    outgoing: Callable[[], Iterable[Outgoing | OutgoingRecords]],
+    smaller: Callable[[], Iterable[Outgoing | OutgoingRecords]] | None = None,
 ) -> bool:
     """Write a batch's records of one partition, exactly once; False if an earlier attempt did.
 

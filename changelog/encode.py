@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +23,54 @@ from dovetail.changelog.schema import JSON, WIRE_DELTA, Kind, RecordFormat, Stre
 Positions = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Encoded:
-    """Record n has the key ``keys[n]`` and the value ``values[n]``; None is Kafka's null."""
+    """Record n has the key ``keys[n]`` and the value ``values[n]``; None is Kafka's null.
 
-    keys: list[bytes | None]
-    values: list[bytes | None]
+    They are columns, large binaries, which become objects only for who asks for these.
+
+    key_column   None: no record has a key
+    """
+
+    key_column: pa.Array | None
+    value_column: pa.Array
+
+    @staticmethod
+    def of(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> Encoded:
+        return Encoded(pa.array(keys, pa.large_binary()), pa.array(values, pa.large_binary()))
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.value_column)
+
+    @cached_property
+    def keys(self) -> list[bytes | None]:
+        return [None] * len(self) if self.key_column is None else _listed(self.key_column)
+
+    @cached_property
+    def values(self) -> list[bytes | None]:
+        return _listed(self.value_column)
+
+    def sizes(self) -> Positions:
+        """The ``message_size`` of each record."""
+        columns = [self.value_column] if self.key_column is None else [self.value_column, self.key_column]
+        lengths = [pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False) for column in columns]
+        sizes: Positions = np.sum(lengths, axis=0, dtype=np.int64)
+        return sizes
+
+    def slice(self, start: int, count: int) -> Encoded:
+        return self._each(lambda column: column.slice(start, count))
+
+    def take(self, places: Positions) -> Encoded:
+        return self._each(lambda column: column.take(pa.array(places)))
+
+    def _each(self, change: Callable[[pa.Array], pa.Array]) -> Encoded:
+        return Encoded(None if self.key_column is None else change(self.key_column), change(self.value_column))
+
+
+def _listed(column: pa.Array) -> list[bytes | None]:
+    # Arrow's own to_pylist makes an object for each value on the way, and takes ten times as long.
+    listed: list[bytes | None] = pl.Series(column).to_list()
+    return listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +82,22 @@ class Forms:
     schemas: SchemaSource | None = None
 
     def values(self, rows: pa.Table) -> list[bytes | None]:
-        return self._written(Writes(self.value, schemas=self.schemas), rows)
+        return _listed(self.value_column(rows))
 
     def keys(self, rows: pa.Table) -> list[bytes | None]:
+        return _listed(self.key_column(rows))
+
+    def value_column(self, rows: pa.Table) -> pa.Array:
+        """A large binary for each row."""
+        return self._written(Writes(self.value, schemas=self.schemas), rows)
+
+    def key_column(self, rows: pa.Table) -> pa.Array:
+        """A large binary for each row."""
         return self._written(Writes(self.key, of_key=True, schemas=self.schemas), rows)
 
-    def _written(self, asked: Writes, rows: pa.Table) -> list[bytes | None]:
-        # Arrow's own to_pylist makes an object for each value on the way, and takes ten times as long.
+    def _written(self, asked: Writes, rows: pa.Table) -> pa.Array:
         with panics_told():
-            written: list[bytes | None] = pl.Series(registry.writer(asked).write(rows)).to_list()
-        return written
+            return registry.writer(asked).write(rows).cast(pa.large_binary())
 
 
 def encode(
@@ -95,7 +141,7 @@ def _changelog(
     values = rows.select(columns)
     if updating:
         values = values.append_column(WIRE_DELTA, pa.array(np.sign(deltas), WIRE_DELTA_TYPE))
-    return Encoded(_keys(rows, key, forms), forms.values(values))
+    return Encoded(_keys(rows, key, forms), forms.value_column(values))
 
 
 def _upsert(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...], forms: Forms) -> Encoded:
@@ -105,11 +151,8 @@ def _upsert(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str]
     order = np.lexsort((np.arange(len(deltas)), deltas > 0, groups))
     last = np.append(groups[order][1:] != groups[order][:-1], True) if len(order) else np.array([], dtype=np.bool_)
     net = changes.table.take(pa.array(order[last]))
-    values = forms.values(net.select(columns))
-    return Encoded(
-        _keys(net, key, forms),
-        [value if delta > 0 else None for value, delta in zip(values, Changes(net).deltas.tolist(), strict=True)],
-    )
+    values = forms.value_column(net.select(columns))
+    return Encoded(_keys(net, key, forms), pc.if_else(pa.array(Changes(net).deltas > 0), values, None))
 
 
 def _debezium(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...], forms: Forms) -> Encoded:
@@ -130,7 +173,8 @@ def _debezium(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, st
     op = pc.if_else(before.is_null(), "c", pc.if_else(after.is_null(), "d", "u"))
     parts = [_rows_at(changes.table.select(columns), places) for places in (before, after)]
     keyed = changes.table.take(pc.coalesce(after, before))
-    return Encoded(_keys(keyed, key, forms), forms.values(pa.table([*parts, op], names=["before", "after", "op"])))
+    envelopes = pa.table([*parts, op], names=["before", "after", "op"])
+    return Encoded(_keys(keyed, key, forms), forms.value_column(envelopes))
 
 
 def _rows_at(rows: pa.Table, places: pa.Array) -> pa.Array:
@@ -148,11 +192,11 @@ def _key_groups(rows: pa.Table, key: tuple[tuple[str, str], ...]) -> Positions:
     return frame.with_row_index("position").select(first).to_series().to_numpy().astype(np.int64)
 
 
-def _keys(rows: pa.Table, key: tuple[tuple[str, str], ...], forms: Forms) -> list[bytes | None]:
+def _keys(rows: pa.Table, key: tuple[tuple[str, str], ...], forms: Forms) -> pa.Array | None:
     if not key:
-        return [None] * rows.num_rows
+        return None
     columns, names = zip(*key, strict=True)
-    return forms.keys(rows.select(columns).rename_columns(names))
+    return forms.key_column(rows.select(columns).rename_columns(names))
 
 
 def records_of(schema: StreamSchema, rows: pa.Table, schemas: SchemaSource | None = None) -> Encoded:

@@ -14,7 +14,7 @@ from dovetail.changelog.changes import DELTA
 from dovetail.changelog.decode import REJECTED, Decoder
 from dovetail.changelog.encode import Encoded, Forms, encode
 from dovetail.changelog.encodings.interface import SchemaSource
-from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES, largest_message
+from dovetail.changelog.encodings.message_sizes import MESSAGE_BYTES
 from dovetail.changelog.errors import InternalError, RecordRejected
 from dovetail.changelog.formats import json_text
 from dovetail.changelog.hashing import row_hashes
@@ -150,7 +150,7 @@ class Enricher:
         answered = self._operator.answer(rows, now_ms)
         sink = self._flow.sink
         messages = _encoded(sink, answered, sink.updating, sink.format, self._forms)
-        check_sizes(messages.keys, messages.values, self._largest_bytes)
+        check_sizes(messages, self._largest_bytes)
         return messages
 
     def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
@@ -166,8 +166,9 @@ class Enricher:
             raise RowsRejected(frozenset(rows.column(ARRIVAL).take(places).to_pylist()), rejection.reason) from None
         step = memo.settle(question, self._answers(answered, len(asked)))
         messages = step.changes.records(self._flow.sink.format)
-        check_sizes(messages.keys, messages.values, self._largest_bytes)
-        check_sizes([key for key, _ in step.updates], [run for _, run in step.updates], self._largest_bytes)
+        check_sizes(messages, self._largest_bytes)
+        updates = Encoded.of([key for key, _ in step.updates], [run for _, run in step.updates])
+        check_sizes(updates, self._largest_bytes)
         if self._memo_ttl_ms:
             step.updates.extend(memo.expired(self._time_ms - self._memo_ttl_ms))
         memo.keep(step)
@@ -199,20 +200,14 @@ def _greatest_ms(records: pa.Table | pa.RecordBatch) -> int:
     return greatest or 0
 
 
-def check_sizes(keys: Sequence[bytes | None], values: Sequence[bytes | None], largest_bytes: int) -> None:
+def check_sizes(messages: Encoded, largest_bytes: int) -> None:
     """Raises RecordRejected for what no message holds."""
-    if _longest(keys) + _longest(values) <= largest_bytes:
-        return
-    largest = largest_message(keys, values)
+    largest = max(messages.sizes().tolist(), default=0)
     if largest > largest_bytes:
         raise RecordRejected(
             f"an answer to it takes {largest:,} bytes, and its topic takes {largest_bytes:,}: raise its"
             " max.message.bytes, or select less"
         )
-
-
-def _longest(values: Sequence[bytes | None]) -> int:
-    return max(map(len, filter(None, values)), default=0)
 
 
 def _rejected(records: pa.Table | pa.RecordBatch, reasons: Mapping[int, str]) -> pa.Table:

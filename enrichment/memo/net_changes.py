@@ -39,7 +39,7 @@ class NetChanges:
         write = {"upsert": _upserted, "debezium": _enveloped}.get(output_format, _marked)
         written = [write(*group) for group in groups.values()]
         pairs = [pair for group in written for pair in group]
-        return Encoded([key for key, _ in pairs], [value for _, value in pairs])
+        return Encoded.of([key for key, _ in pairs], [value for _, value in pairs])
 
 
 def _marked(gone: list[Emitted], come: list[Emitted]) -> list[tuple[bytes | None, bytes | None]]:

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dovetail.broker.producer_queue import Outgoing, OutgoingMessage
+from dovetail.broker.producer_queue import Outgoing, OutgoingMessage, OutgoingRecords
 from dovetail.broker.registry.client import schemas_of
 from dovetail.broker.transactional_writer import WriteTarget, write_once
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.dead_letter import BRIEF, dead_letters, row_too_large
-from dovetail.changelog.encode import Forms, encode
+from dovetail.changelog.encode import Encoded, Forms, encode
 from dovetail.changelog.encodings.message_sizes import message_size
 from dovetail.changelog.schema import JSON
 from dovetail.joins.dataflow.graph import Sink
@@ -86,7 +87,7 @@ def write_together(
     """Write what several jobs have to write in one transaction, that of ``target``; the reports of all."""
     written = [Counter[str]() for _ in outputs]
 
-    def outgoing(*, brief: bool = False) -> Iterator[Outgoing]:
+    def outgoing(*, brief: bool = False) -> Iterator[Outgoing | OutgoingRecords]:
         for (job, output), counted in zip(outputs, written, strict=True):
             counted.clear()
             with working_for(job.key):
@@ -106,14 +107,13 @@ def _brief(job: Job) -> Job:
     return replace(job, target=replace(job.target, letter_bytes=BRIEF))
 
 
-def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Outgoing]:
+def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Outgoing | OutgoingRecords]:
     letters: list[OutgoingMessage] = []
-    for messages in output_messages(job, output.changes):
-        sizes = [_size(message, job.dataflow.sink) for message in messages]
-        fitting, others = within(messages, sizes, job.output_topic, job.target.message_bytes, job)
-        written[ROWS_OUT] += len(fitting)
+    for records in output_records(job, output.changes):
+        taken, others = fitting_records(records, job)
+        written[ROWS_OUT] += len(taken)
         letters += others
-        yield Outgoing(job.output_topic, fitting)
+        yield OutgoingRecords(job.output_topic, taken)
     for rows in output.late:
         messages = list(late_messages(job, rows))
         fitting, others = within(messages, list(map(_late_size, messages)), job.late_topic, job.target.late_bytes, job)
@@ -124,6 +124,20 @@ def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Ou
         yield Outgoing(job.dead_letter_topic, list(some), with_headers=True)
     if output.told is not None:
         yield from heartbeats.outgoing(job, output.told)
+
+
+def fitting_records(records: Encoded, job: Job) -> tuple[Encoded, list[OutgoingMessage]]:
+    """The records that the output topic takes, and dead letters of those that are too large for it."""
+    doubtful = np.flatnonzero(records.sizes() > job.target.message_bytes)
+    if not len(doubtful):
+        return records, []
+    looked_at = records.take(doubtful)
+    messages = [{"key": key, "value": value} for key, value in zip(looked_at.keys, looked_at.values, strict=True)]
+    sizes = [_size(message, job.dataflow.sink) for message in messages]
+    _, letters = within(messages, sizes, job.output_topic, job.target.message_bytes, job)
+    return records.take(
+        np.delete(np.arange(len(records)), doubtful[np.array(sizes) > job.target.message_bytes])
+    ), letters
 
 
 def within(
@@ -160,14 +174,13 @@ def _too_large(message: OutgoingMessage, size: int, topic: str, job: Job) -> Out
     ).message
 
 
-def output_messages(job: Job, parts: list[pa.Table]) -> Iterator[list[OutgoingMessage]]:
+def output_records(job: Job, parts: list[pa.Table]) -> Iterator[Encoded]:
     """The records of the output topic, in the order of writing, encoded while those before are being sent."""
     sink = job.dataflow.sink
     key = tuple(zip(sink.key, sink.key_names, strict=True))
     forms = Forms(sink.value_format, sink.key_format, schemas_of(job.target.brokers))
     for rows in _encoded_together(sink, parts):
-        encoded = encode(rows, sink.columns, key, sink.updating, sink.format, forms)
-        yield [{"key": key, "value": value} for key, value in zip(encoded.keys, encoded.values, strict=True)]
+        yield encode(rows, sink.columns, key, sink.updating, sink.format, forms)
 
 
 def _encoded_together(sink: Sink, parts: list[pa.Table]) -> Iterator[pa.Table]:

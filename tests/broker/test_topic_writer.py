@@ -39,29 +39,29 @@ def committed(broker: str, topic: str) -> int:
 
 def test_all_records_are_there_at_once(broker: str, topics: Callable[..., str]) -> None:
     topic, writer = topics("whole"), TopicWriter(BrokerAddress(broker), 10)
-    writer.write_whole(topic, Encoded([None] * COUNT, [b"{}"] * COUNT))
-    writer.write_whole(topic, Encoded([None], [b"{}"]))
+    writer.write_whole(topic, Encoded.of([None] * COUNT, [b"{}"] * COUNT))
+    writer.write_whole(topic, Encoded.of([None], [b"{}"]))
     assert committed(broker, topic) == COUNT + 1
 
 
 def test_more_than_the_queue_holds(broker: str, topics: Callable[..., str]) -> None:
     topic, writer = topics("many"), TopicWriter(BrokerAddress(broker), 30)
     count = 2_500_000
-    assert writer.write_whole(topic, Encoded([None] * count, [b"{}"] * count)) == {0: count}
+    assert writer.write_whole(topic, Encoded.of([None] * count, [b"{}"] * count)) == {0: count}
 
 
 @pytest.mark.parametrize("before", [1, COUNT])
 def test_one_that_is_refused_takes_the_others_along(broker: str, topics: Callable[..., str], before: int) -> None:
     topic, writer = topics("none"), TopicWriter(BrokerAddress(broker), 10)
     with pytest.raises(ServiceUnavailable, match="refuses a record"):
-        writer.write_whole(topic, Encoded([None] * (before + 1), [*[b"{}"] * before, TOO_LARGE]))
+        writer.write_whole(topic, Encoded.of([None] * (before + 1), [*[b"{}"] * before, TOO_LARGE]))
     assert committed(broker, topic) == 0
     # The next ones do not wait for what has failed.
-    writer.write_whole(topic, Encoded([None], [b"{}"]))
+    writer.write_whole(topic, Encoded.of([None], [b"{}"]))
     assert committed(broker, topic) == 1
     assert TopicAdmin(BrokerAddress(broker), 10).settled_ends(topic)[0] > 0
 
 
 def test_a_broker_that_is_away_is_told() -> None:
     with pytest.raises(ServiceUnavailable, match=r"Kafka does not answer within 0\.5 s"):
-        TopicWriter(BrokerAddress("127.0.0.1:1"), 0.5).write_whole("t", Encoded([None], [b"{}"]))
+        TopicWriter(BrokerAddress("127.0.0.1:1"), 0.5).write_whole("t", Encoded.of([None], [b"{}"]))

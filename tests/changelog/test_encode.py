@@ -7,12 +7,13 @@ import math
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from dovetail.changelog.changes import DELTA
-from dovetail.changelog.encode import encode
-from dovetail.changelog.encodings.message_sizes import largest_message, message_size
+from dovetail.changelog.encode import Encoded, encode
+from dovetail.changelog.encodings.message_sizes import message_size
 from tests.changelog.records import UTC_MS
 
 KEY = (("k", "k"),)
@@ -104,8 +105,11 @@ def test_no_rows_no_records(form: str) -> None:
 )
 def test_a_message_is_as_large_as_its_key_and_its_value(key: bytes | None, value: bytes | None, size: int) -> None:
     assert message_size(key, value) == size
+    assert Encoded.of([b"before", key], [None, value]).sizes().tolist() == [6, size]
 
 
-def test_the_largest_message_is_that_of_one_pair() -> None:
-    assert largest_message([b"long key", b"k"], [None, b"a value"]) == 8
-    assert largest_message([], []) == 0
+def test_records_without_keys_have_the_sizes_of_their_values() -> None:
+    records = Encoded(None, pa.array([b"value", None, b""], pa.large_binary()))
+    assert records.sizes().tolist() == [5, 0, 0]
+    assert records.slice(1, 2).keys == [None, None]
+    assert records.take(np.array([2, 0])).values == [b"", b"value"]

@@ -8,11 +8,11 @@ worker that the group has given up on, and does not know it yet, is refused.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dovetail.broker.errors import BrokerError, BrokerFault
-from dovetail.broker.producer_queue import Outgoing, ProducerQueue
+from dovetail.broker.producer_queue import Outgoing, OutgoingRecords, ProducerQueue
 from dovetail.broker.transactional_writer import (
     BrokerWait,
     WriteTarget,
@@ -21,6 +21,7 @@ from dovetail.broker.transactional_writer import (
     transactional_producer,
 )
 from dovetail.changelog.dead_letter import DeadLetter
+from dovetail.changelog.encode import Encoded
 from dovetail.changelog.errors import RecordsGone
 
 _FENCED_PAUSE_S = 0.05
@@ -83,10 +84,9 @@ class Transactions:
             self._producer.begin_transaction()
             self._open = True
 
-    def write(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> None:
+    def write(self, topic: str, records: Encoded) -> None:
         """Messages in order, their partitions by their keys."""
-        messages = [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
-        self._outbox.send(Outgoing(topic, messages))
+        self._outbox.send(OutgoingRecords(topic, records))
 
     def remember(self, topic: str, updates: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Records of the memo's topic, in the partition of the same number as that of the input."""

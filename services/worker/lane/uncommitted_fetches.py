@@ -119,7 +119,7 @@ class UncommittedFetches:
 
     def _write_answered(self, answered: AnsweredBatch) -> None:
         transactions = self._begun()
-        transactions.write(self._topics.output, answered.messages.keys, answered.messages.values)
+        transactions.write(self._topics.output, answered.messages)
         if answered.updates:
             transactions.remember(self._topics.memo, answered.updates)
             self._updates += answered.updates

@@ -56,10 +56,11 @@ class Echo:
         values = records.column("value").to_pylist()
         numbers = [orjson.loads(value)["n"] for value in values]
         self.before(numbers)
-        check_sizes([None] * len(values), values, MESSAGE_BYTES)
+        messages = Encoded.of([None] * len(values), values)
+        check_sizes(messages, MESSAGE_BYTES)
         self.steps.append(numbers)
         counts = Counter({"rows_in": len(values), "rows_out": len(values)})
-        return AnsweredBatch(Encoded([None] * len(values), values), [], REJECTED.empty_table(), counts)
+        return AnsweredBatch(messages, [], REJECTED.empty_table(), counts)
 
     def confirm(self, updates: Sequence[Update], memo_end: int | None) -> None:
         pass
