@@ -116,16 +116,20 @@ class ProducerQueue:
 
     def _make_room(self, size: int) -> None:
         if self._queued_bytes + size > QUEUE_BYTES:
-            self._flush()
+            self.sent()
         self._queued_bytes += size
 
     def emptied(self) -> None:
         """The transaction is committed, so nothing waits."""
         self._queued_bytes = 0
 
-    def _flush(self) -> None:
-        if self._producer.flush(self._call_s):
-            raise BrokerError("the queue of messages was not sent in time", BrokerFault.TIMED_OUT)
+    def sent(self) -> None:
+        """Wait until all that is queued is sent, as long as the broker takes some of it in the time of a call."""
+        left = len(self._producer)
+        while left:
+            before, left = left, self._producer.flush(self._call_s)
+            if left >= before:
+                raise BrokerError("the queue of messages was not sent in time", BrokerFault.TIMED_OUT)
         self._queued_bytes = 0
 
 

@@ -111,6 +111,8 @@ class TransactionalWriter:
         self._outbox.send_offset(self._group, place.topic, place.partition, batch_id + 1, life)
         for part in outgoing:
             self._outbox.send(part)
+        # The time of a call would otherwise be that of all that waits as well, and a large batch begin again for ever.
+        self._outbox.sent()
         self._producer.commit_transaction(self.target.call_s)
         self._outbox.emptied()
         self.commit_mark = batch_id

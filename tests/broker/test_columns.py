@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dovetail.broker import columns, producer_queue
+from dovetail.broker import clients, columns, producer_queue
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.clients import TopicProducer
 from dovetail.broker.errors import BrokerError, BrokerFault
@@ -193,6 +193,18 @@ def test_a_full_queue_is_emptied_before_more_is_put(
 
     assert 1 << 19 < most <= 1 << 20
     assert written(broker, output) == {0: pairs}
+
+
+def test_a_queue_that_nobody_empties_is_not_waited_for_again() -> None:
+    nowhere = clients.producer(BrokerAddress("127.0.0.1:1"), {})
+    queue = ProducerQueue(nowhere, 0.2)
+    queue.send(OutgoingRecords("t", records_of([(None, b"x")])))
+
+    with pytest.raises(BrokerError) as refused:
+        queue.sent()
+
+    assert refused.value.fault is BrokerFault.TIMED_OUT
+    nowhere.purge()
 
 
 def test_one_that_is_too_large_is_refused(producer: TopicProducer, topics: Callable[..., str]) -> None:
