@@ -1,6 +1,6 @@
 """Inner join of two JSON topics, Dovetail beside Spark's own stream-stream join: ``make bench-join``.
 
-    python -m benchmarks.join [--rows 2000000] [--keys 800000] [--batch 400000] [--skip-builtin] [--skip-latency]
+    python -m benchmarks.join [--rows 2000000] [--keys 800000] [--batch 2000000] [--skip-builtin] [--skip-latency]
 
 Three parts, on one broker and the same topics:
 throughput   both contenders read the same rows from the beginning, with durable state, and write the same joined rows
@@ -58,7 +58,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of each side")
     parser.add_argument("--keys", type=int, default=800_000)
-    parser.add_argument("--batch", type=int, default=400_000, help="records in one micro-batch, both sides together")
+    parser.add_argument("--batch", type=int, default=2_000_000, help="records in one micro-batch, both sides together")
     parser.add_argument("--seconds", type=int, default=60, help="length of the latency part")
     parser.add_argument("--skip-builtin", action="store_true")
     parser.add_argument("--skip-latency", action="store_true")

@@ -6,11 +6,14 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dovetail.runtime.memory import batch_bytes
+
 
 @dataclass(frozen=True)
 class JobSettings:
     """buckets                   buckets of keys = Spark partitions = cores used at once; those of a checkpoint stand
     max_offsets_per_trigger   records read in one batch, all topics together
+    max_bytes_per_trigger     about so many bytes have they at most, keys and values together
     output_partitions         partitions of the output topic where it does not exist yet
     broker_wait_s             how long a lost broker is waited for before the query fails
     transaction_timeout_s     how long the broker keeps a transaction open; above the longest batch
@@ -24,7 +27,8 @@ class JobSettings:
     """
 
     buckets: int = field(default_factory=lambda: os.cpu_count() or 1)
-    max_offsets_per_trigger: int = 400_000
+    max_offsets_per_trigger: int = 2_000_000
+    max_bytes_per_trigger: int = field(default_factory=batch_bytes)
     output_partitions: int = 1
     broker_wait_s: float = 120.0
     transaction_timeout_s: float = 600.0

@@ -156,7 +156,8 @@ class RunningQuery:
         with _starting:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
             writes_through(self._session, self._checkpoint.spark)
-            rows = source.parcels(self._session, self._job, self._settings.max_offsets_per_trigger)
+            most, most_bytes = self._settings.max_offsets_per_trigger, self._settings.max_bytes_per_trigger
+            rows = source.parcels(self._session, self._job, most, most_bytes)
             return (
                 stages(rows, self._job)
                 .writeStream.format("noop")

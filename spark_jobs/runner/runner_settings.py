@@ -78,6 +78,7 @@ class RunnerSettings:
             job=JobSettings(
                 buckets=settings.buckets,
                 max_offsets_per_trigger=settings.max_offsets_per_trigger,
+                max_bytes_per_trigger=settings.max_bytes_per_trigger,
                 output_partitions=settings.output_partitions,
                 broker_wait_s=settings.broker_wait_s,
                 transaction_timeout_s=settings.transaction_timeout_s,

@@ -25,12 +25,14 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from dovetail.broker.offset_ranges import OffsetRange, read, shares
+from dovetail.broker.record_sizes import RecordSizes
 from dovetail.broker.start_offsets import least_offsets
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import RecordsGone
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.spark_jobs.exchange.parcel import SPARK_SCHEMA
 from dovetail.spark_jobs.packing.decode import parcels_of_pack
+from dovetail.spark_jobs.source.batch_bytes import BatchBytes
 from dovetail.spark_jobs.source.batch_log import note_batch, place
 from dovetail.spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
 from dovetail.spark_jobs.source.history import HistoryPhase, next_end, phases
@@ -53,14 +55,15 @@ _BACKWARDS_S = 30.0
 
 
 class KafkaSource(DataSource):
-    """Options: ``job`` (base64 of ``Job.ship()``), ``limit`` (records of one batch; empty: all there are), ``watch``
-    (where an ``EndsWatch`` answers).
+    """Options: ``job`` (base64 of ``Job.ship()``), ``limit`` (records of one batch; empty: all there are), ``bytes``
+    (of the records of one batch; empty: any), ``watch`` (where an ``EndsWatch`` answers).
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._shipped = base64.b64decode(options["job"])
         self._limit = int(options["limit"]) if options.get("limit") else None
+        self._most_bytes = int(options["bytes"]) if options.get("bytes") else None
         self._watch = options.get("watch", "")
 
     @classmethod
@@ -71,7 +74,7 @@ class KafkaSource(DataSource):
         return SPARK_SCHEMA
 
     def streamReader(self, schema: StructType) -> KafkaReader:  # noqa: N802
-        return KafkaReader(self._shipped, self._limit, self._watch)
+        return KafkaReader(self._shipped, self._limit, self._watch, self._most_bytes)
 
 
 @dataclass
@@ -91,9 +94,10 @@ class Share(InputPartition):
 class KafkaReader(DataSourceStreamReader):
     """Lives in a process of its own beside the driver; a copy of it, in each worker, serves ``read`` only."""
 
-    def __init__(self, shipped: bytes, limit: int | None, watch: str = "") -> None:
+    def __init__(self, shipped: bytes, limit: int | None, watch: str = "", most_bytes: int | None = None) -> None:
         self._shipped = shipped
         self._limit = limit
+        self._most_bytes = most_bytes
         self._watch = watch
         self._slow_s = 0.0
 
@@ -112,6 +116,12 @@ class KafkaReader(DataSourceStreamReader):
     @cached_property
     def _period(self) -> Period:
         return Period(self._job.dataflow.period_ms / 1_000)
+
+    @cached_property
+    def _batch_bytes(self) -> BatchBytes | None:
+        if self._most_bytes is None:
+            return None
+        return BatchBytes(self._most_bytes, RecordSizes(self._job.target.brokers))
 
     @cached_property
     def _between(self) -> WatchedEnds:
@@ -171,6 +181,8 @@ class KafkaReader(DataSourceStreamReader):
         refuse_backwards(start, ends)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         reached = next_end(start, ends, self._history, self._job.history, most)
+        if self._batch_bytes and (fewer := self._batch_bytes.limit(self._ranges(start, reached))) is not None:
+            reached = next_end(start, ends, self._history, self._job.history, fewer)
         idle = self._idleness.idle(start, reached, time.monotonic())
         return {**reached, IDLE: idle} if idle else reached
 
@@ -197,6 +209,8 @@ class KafkaReader(DataSourceStreamReader):
     def stop(self) -> None:
         self._watched.close()
         self._between.close()
+        if self._batch_bytes:
+            self._batch_bytes.sizes.close()
 
     def _of_its_topics(self, answer: EndsAnswer) -> bool:
         """Where ids differ only the broker can tell: those of the watch may be older than the query, or newer."""
@@ -209,15 +223,9 @@ class KafkaReader(DataSourceStreamReader):
 
     def dealt(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[Share]:
         """What each task of a batch reads."""
-        ranges = [
-            OffsetRange(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
-            for topic, ends in of_topics(end).items()
-            # A batch of a pack that is run again may have been planned for a member that has left since.
-            if topic in self._job.dataflow.topics
-            for partition, offset in ends.items()
-        ]
+        ranges = self._ranges(start, end)
         tasks = min(self._job.buckets, -(-sum(one.length for one in ranges) // _WORTH_A_TASK) or 1)
-        dealt = shares((one for one in ranges if one.length > 0), tasks)
+        dealt = shares(ranges, tasks)
         fallen = silences(start, end)
         told = [Share((), fallen, len(dealt))] if fallen else []
         every = [*(Share(share, number=number) for number, share in enumerate(dealt)), *told]
@@ -228,6 +236,17 @@ class KafkaReader(DataSourceStreamReader):
         first, *others = every or [Share(())]
         return [replace(first, to_every_bucket=True), *others]
 
+    def _ranges(self, start: JsonOffsets, end: JsonOffsets) -> list[OffsetRange]:
+        """What there is to read between two places."""
+        ranges = [
+            OffsetRange(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
+            for topic, ends in of_topics(end).items()
+            # A batch of a pack that is run again may have been planned for a member that has left since.
+            if topic in self._job.dataflow.topics
+            for partition, offset in ends.items()
+        ]
+        return [one for one in ranges if one.length > 0]
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
         headed = self._job.dataflow.headed
@@ -237,8 +256,8 @@ class KafkaReader(DataSourceStreamReader):
         return decoded(self._shipped, records, partition.silences, name, to_every_bucket=partition.to_every_bucket)
 
 
-def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
-    """The decoded inputs of ``job``, as parcels; ``limit`` records at most in one batch.
+def parcels(session: SparkSession, job: Job, limit: int | None, most_bytes: int | None = None) -> DataFrame:
+    """The decoded inputs of ``job``, as parcels; ``limit`` records at most in one batch, of ``most_bytes`` together.
 
     ``KafkaSource`` is registered with the session.
     """
@@ -251,6 +270,8 @@ def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
     )
     if limit is not None:
         reader = reader.option("limit", str(limit))
+    if most_bytes is not None:
+        reader = reader.option("bytes", str(most_bytes))
     return reader.load()
 
 
