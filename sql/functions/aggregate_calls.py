@@ -260,6 +260,10 @@ def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr
             order.set("expressions", [_term(ordered[0], argument)])
         return made
     level = argument(levels[0])
+    if name == "approx_percentile":
+        # How far an estimate may be off: the value itself is within that.
+        for error in levels[1:2]:
+            argument(error)
     if ordered[0].args.get("desc"):
         level = exp.Sub(this=exp.Literal.number(1), expression=level.copy())
     return filled(wanted, [value, level])

@@ -102,6 +102,14 @@ def test_arguments_that_are_not_read_are_refused(world: World, call: str, relati
         world.plan(f"SELECT {call} AS x FROM {relation}")
 
 
+def test_the_error_that_an_estimate_may_have_is_read(world: World) -> None:
+    query = "SELECT approx_percentile({}) WITHIN GROUP (ORDER BY w) AS x FROM (SELECT v AS w FROM table(plain))"
+    exact, bounded = (world.plan(query.format(given)).snapshot for given in ("0.5", "0.5, 0.01"))
+    assert exact is not None
+    assert bounded is not None
+    assert bounded.sql == exact.sql
+
+
 def test_an_argument_that_is_not_read_is_named(world: World) -> None:
     with pytest.raises(SqlError, match=r'"dim.k" is not read in min_k'):
         world.plan("SELECT min_k(v, 2, k) AS x FROM table(dim)")
