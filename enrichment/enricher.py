@@ -34,7 +34,7 @@ from dovetail.joins.dataflow.ports import Ingest
 ROWS_IN = "rows_in"
 ROWS_OUT = "rows_out"
 REJECTED_RECORDS = "rejected"
-UNFOUNDED = "unfounded"
+DANGLING = "dangling"
 FAILED_CALLS = "failed"
 
 
@@ -45,7 +45,7 @@ class AnsweredBatch:
     messages   records of the output topic, in order
     updates    records of the memo's topic; to be given to ``Enricher.confirm`` when the transaction is committed
     rejected   REJECTED: records that could not be read, or that a lookup rejects
-    counts     ROWS_IN, ROWS_OUT, REJECTED_RECORDS, UNFOUNDED, FAILED_CALLS
+    counts     ROWS_IN, ROWS_OUT, REJECTED_RECORDS, DANGLING, FAILED_CALLS
     """
 
     messages: Encoded
@@ -55,7 +55,7 @@ class AnsweredBatch:
 
 
 _Answer = tuple[Encoded, list[Update], int]
-"""Messages, updates of the memo, unfounded retractions."""
+"""Messages, updates of the memo, dangling retractions."""
 
 
 class Enricher:
@@ -96,7 +96,7 @@ class Enricher:
         """``records``: key, value, timestamp, partition, offset, in order of arrival."""
         decoded = self._decoder.decode(records)
         self._time_ms = max(self._time_ms, _greatest_ms(records))
-        (messages, updates, unfounded), reasons = self._answered(self._from_start_offsets(decoded.rows), now_ms)
+        (messages, updates, dangling), reasons = self._answered(self._from_start_offsets(decoded.rows), now_ms)
         rejected = decoded.rejected
         if reasons:
             rejected = pa.concat_tables([rejected, _rejected(records, reasons)])
@@ -105,7 +105,7 @@ class Enricher:
                 ROWS_IN: records.num_rows - decoded.heartbeats.num_rows,
                 ROWS_OUT: len(messages),
                 REJECTED_RECORDS: rejected.num_rows,
-                UNFOUNDED: unfounded,
+                DANGLING: dangling,
                 FAILED_CALLS: failed_calls.taken(),
             }
         )
@@ -172,7 +172,7 @@ class Enricher:
         if self._memo_ttl_ms:
             step.updates.extend(memo.expired(self._time_ms - self._memo_ttl_ms))
         memo.keep(step)
-        return messages, step.updates, step.unfounded
+        return messages, step.updates, step.dangling
 
     def _left_rows(self, decoded: pa.Table, rows: pa.Table) -> LeftRows:
         identities = _texts(rows, self._flow.identity)

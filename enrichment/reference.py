@@ -78,7 +78,7 @@ class ReferenceFlow:
     ingest: Ingest
     joins: Sequence[ReferenceLookup]
     identity: tuple[int, ...] = ()
-    unfounded: int = 0
+    dangling: int = 0
     _standing: list[tuple[Row, list[Row]]] = field(default_factory=list)
 
     def on_batch(self, records: Sequence[Record]) -> Counter[Row]:
@@ -106,7 +106,7 @@ class ReferenceFlow:
     def _upsert(self, row: Row, delta: int) -> None:
         held = [entry for entry in self._standing if _part(entry[0], self.identity) == _part(row, self.identity)]
         if delta < 0 and self.ingest is Ingest.CHANGELOG_KV and [other for other, _ in held] != [row]:
-            self.unfounded += 1
+            self.dangling += 1
             return
         for entry in held:
             self._standing.remove(entry)
@@ -122,7 +122,7 @@ class ReferenceFlow:
             if _part(entry[0], self.identity) == _part(row, self.identity):
                 self._standing.remove(entry)
                 return
-        self.unfounded += 1
+        self.dangling += 1
 
 
 def _part(row: Row, positions: Sequence[int]) -> Row:

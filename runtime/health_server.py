@@ -21,7 +21,7 @@ from dovetail.runtime.serving.foreign_requests import foreign_host, foreign_page
 
 
 @dataclass(frozen=True)
-class Said:
+class HealthStatus:
     """An answer: whether it is so, and what else there is to say, as JSON."""
 
     holds: bool
@@ -65,8 +65,8 @@ class HealthServer:
 
     def __init__(
         self,
-        healthy: Callable[[], Said],
-        ready: Callable[[], Said],
+        healthy: Callable[[], HealthStatus],
+        ready: Callable[[], HealthStatus],
         figures: Collector,
         listener: socket.socket,
         checked: Middleware,

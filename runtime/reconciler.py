@@ -23,7 +23,7 @@ from dovetail.runtime.clock import now_ms
 from dovetail.runtime.faults import error_of
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
-from dovetail.runtime.troubles import Setback, Troubles
+from dovetail.runtime.retry_state import Failure, RetryState
 from dovetail.sql.catalog import Actual, Catalog, Desired, Query
 from dovetail.sql.engines import Engine
 
@@ -38,7 +38,7 @@ class Watched:
 
     well: bool = False
     waits: str = ""
-    setback: Setback | None = None
+    failure: Failure | None = None
 
 
 class QueryDriver(Protocol):
@@ -48,10 +48,10 @@ class QueryDriver(Protocol):
         """Whether it was started here, and has not been ended since."""
         ...
 
-    def start(self, query: Query) -> Setback | None: ...
+    def start(self, query: Query) -> Failure | None: ...
 
     def watch(self, query: Query) -> Watched:
-        """Of a query that it holds, and no longer does after a setback."""
+        """Of a query that it holds, and no longer does after a failure."""
         ...
 
     def end(self, query: Query) -> bool:
@@ -87,8 +87,8 @@ class Reconciler:
         self._catalog = catalog
         self._engine = engine
         self._driver = driver
-        self._troubles = Troubles(backoff)
-        self._ending = Troubles(backoff)
+        self._troubles = RetryState(backoff)
+        self._ending = RetryState(backoff)
         self._log = log
         self._clock = clock
         self._tasks = tasks
@@ -147,7 +147,7 @@ class Reconciler:
         if query.desired is Desired.RUNNING and not (error.retry and self._driver.holds(query)):
             with suppress(ServiceUnavailable):
                 self._driver.end(query)
-                self._set_back(query, Setback.of(error))
+                self._set_back(query, Failure.of(error))
 
     def _run(self, query: Query) -> None:
         if self._driver.holds(query):
@@ -157,9 +157,9 @@ class Reconciler:
         elif self._troubles.may_try(query.id, self._clock()):
             self._log_of(query).info("starting")
             self._note_restart(query)
-            setback = self._driver.start(query)
-            if setback is not None:
-                self._set_back(query, setback)
+            failure = self._driver.start(query)
+            if failure is not None:
+                self._set_back(query, failure)
 
     def _note_restart(self, query: Query) -> None:
         """One that was at work, and nobody has ended: its runner was killed, or its environment has ended it."""
@@ -172,8 +172,8 @@ class Reconciler:
 
     def _watch(self, query: Query) -> None:
         watched = self._driver.watch(query)
-        if watched.setback is not None:
-            self._set_back(query, watched.setback)
+        if watched.failure is not None:
+            self._set_back(query, watched.failure)
         elif watched.waits and query.actual is not Actual.PENDING:
             if query.actual is not Actual.RECOVERING and self._driver.speaks_for(query):
                 self._report(query, Actual.RECOVERING, watched.waits)
@@ -184,18 +184,18 @@ class Reconciler:
                 self._report(query, Actual.RUNNING, "")
                 self._log_of(query).info("running")
 
-    def _set_back(self, query: Query, setback: Setback) -> None:
+    def _set_back(self, query: Query, failure: Failure) -> None:
         """What the environment ended is tried again for ever; what does not pass ends the query."""
-        if setback.final:
+        if failure.final:
             self._troubles.end(query.id)
-            self._report(query, Actual.FAILED, setback.told)
-            self._log_of(query).error("failed\n%s", setback.told)
+            self._report(query, Actual.FAILED, failure.told)
+            self._log_of(query).error("failed\n%s", failure.told)
             return
         trouble = self._troubles.note(query.id, self._clock())
         if self._driver.speaks_for(query):
             next_try_ms = now_ms() + int(trouble.pause_s * 1000)
-            self._report(query, Actual.RECOVERING, setback.told, next_try_ms)
-        self._log_of(query).warning("tried again in %g s\n%s", trouble.pause_s, setback.told)
+            self._report(query, Actual.RECOVERING, failure.told, next_try_ms)
+        self._log_of(query).warning("tried again in %g s\n%s", trouble.pause_s, failure.told)
 
     def _end_to(self, query: Query, then: Callable[[Query], None]) -> None:
         """End it, and do what is left. What stands in the way of that is tried again with the same pauses."""

@@ -30,7 +30,7 @@ from dovetail.dictionaries.cache.cold.invalidation_listener import Listener
 from dovetail.dictionaries.cache.cold.key_locks import Lease, LeaseKeeper
 from dovetail.dictionaries.cache.filling.renewal import BackgroundRenewal
 from dovetail.dictionaries.layouts.reloader import Reloader
-from dovetail.runtime.health_server import HealthServer, Said, own_requests_only
+from dovetail.runtime.health_server import HealthServer, HealthStatus, own_requests_only
 from dovetail.runtime.processes.listener import listening
 from dovetail.runtime.sole_holder import SoleHolder
 from dovetail.runtime.storage import watch as storage_watch
@@ -138,7 +138,7 @@ def sole_holder(fault: Fault, folder: Path) -> Iterator[None]:
 def health_server(fault: Fault, _folder: Path) -> Iterator[None]:
     fault.put_into(HealthServer, "_serve")
     listener, checked = listening("127.0.0.1", 0, "-"), own_requests_only((), "-")
-    said = partial(Said, True)
+    said = partial(HealthStatus, True)
     with closing(HealthServer(said, said, CollectorRegistry(), listener, checked)):
         yield
 

@@ -4,12 +4,12 @@ A left row is answered when it comes, and never again. When it is taken back, th
 they were written, whatever the looked-up side holds by then.
 
     UPSERT         an upsert takes back what its primary key gave and is answered anew; a delete only takes back
-    CHANGELOG_KV   the same; -1 takes back what it equals, else it is unfounded
+    CHANGELOG_KV   the same; -1 takes back what it equals, else it is dangling
     CHANGELOG      the copies of equal rows stand in a queue: +1 joins it, -1 takes the copy that came first;
-    CHANGES        a -1 that finds none is unfounded
+    CHANGES        a -1 that finds none is dangling
 
 A batch gives net changes: a row that comes and goes within it is not looked up, and what is answered as before leaves
-no trace. Unfounded retractions are counted and left out.
+no trace. Dangling retractions are counted and left out.
 
 What is held of an identity is a queue of runs of equal copies, each a record of the memo's topic: so a copy that comes
 or goes writes the last or the first of them, however many there are. ``[print, count, key, value, key, value, ..]``:
@@ -73,7 +73,7 @@ class Question:
     prints: dict[int, int]
     before: dict[bytes, Runs]
     followed: dict[bytes, Followed]
-    unfounded: int
+    dangling: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class MemoStep:
 
     changes: NetChanges
     updates: list[Update]
-    unfounded: int
+    dangling: int
 
 
 @dataclass
@@ -105,9 +105,9 @@ class Memo:
         """Which rows of the batch have to be looked up. Changes nothing."""
         before = self._runs(list(dict.fromkeys(rows.identities)))
         follow = _follow_keyed if self._keyed else _follow_counted
-        followed, unfounded = follow(rows, before)
+        followed, dangling = follow(rows, before)
         asked = sorted(place for one in followed.values() for place in one.joined)
-        return Question(asked, {place: rows.prints[place] or 0 for place in asked}, before, followed, unfounded)
+        return Question(asked, {place: rows.prints[place] or 0 for place in asked}, before, followed, dangling)
 
     def settle(self, question: Question, answers: Sequence[tuple[Emitted, ...]]) -> MemoStep:
         """``answers[i]``: the records that the row ``question.asked[i]`` gives. Changes nothing before ``keep``."""
@@ -126,7 +126,7 @@ class Memo:
                 # Nothing compares with a row that gave nothing: it need not be remembered.
                 joined = [copy for copy in joined if copy.records]
             updates += _updates(identity, before, _queued(before, followed.taken, joined))
-        return MemoStep(changes, updates, question.unfounded)
+        return MemoStep(changes, updates, question.dangling)
 
     def keep(self, step: MemoStep) -> None:
         """What the next batch sees: the step will be written, and confirmed or discarded."""
@@ -180,7 +180,7 @@ class Memo:
 def _follow_keyed(rows: LeftRows, before: Mapping[bytes, Runs]) -> tuple[dict[bytes, Followed], int]:
     """The one row of each primary key after the batch, if there is one."""
     followed: dict[bytes, Followed] = {}
-    unfounded = 0
+    dangling = 0
     for place, (identity, delta, print_) in enumerate(zip(rows.identities, rows.deltas, rows.prints, strict=True)):
         now = followed.get(identity, Followed(0, ()))
         held = [copy for copy, _ in before.get(identity, {}).values()] if not now.taken else []
@@ -190,9 +190,9 @@ def _follow_keyed(rows: LeftRows, before: Mapping[bytes, Runs]) -> tuple[dict[by
         elif print_ is None or (standing and standing[0] == print_):
             now = Followed(now.taken + len(held), ())
         else:
-            unfounded += 1
+            dangling += 1
         followed[identity] = now
-    return followed, unfounded
+    return followed, dangling
 
 
 def _follow_counted(rows: LeftRows, before: Mapping[bytes, Runs]) -> tuple[dict[bytes, Followed], int]:
@@ -200,7 +200,7 @@ def _follow_counted(rows: LeftRows, before: Mapping[bytes, Runs]) -> tuple[dict[
     held = {identity: sum(count for _, count in runs.values()) for identity, runs in before.items()}
     taken: Counter[bytes] = Counter()
     joined: dict[bytes, deque[int]] = {}
-    unfounded = 0
+    dangling = 0
     for place, (identity, delta) in enumerate(zip(rows.identities, rows.deltas, strict=True)):
         queue = joined.setdefault(identity, deque())
         if delta > 0:
@@ -211,8 +211,8 @@ def _follow_counted(rows: LeftRows, before: Mapping[bytes, Runs]) -> tuple[dict[
         taken[identity] += from_held
         for _ in range(from_queue):
             queue.popleft()
-        unfounded += -delta - from_held - from_queue
-    return {identity: Followed(taken[identity], list(queue)) for identity, queue in joined.items()}, unfounded
+        dangling += -delta - from_held - from_queue
+    return {identity: Followed(taken[identity], list(queue)) for identity, queue in joined.items()}, dangling
 
 
 def _first(runs: Runs, count: int) -> Iterator[tuple[Copy, int]]:

@@ -39,7 +39,7 @@ class RowsStore:
 
     def __init__(self, path: str | Path, schema: StreamSchema, indexes: Sequence[Index] = ()) -> None:
         self.schema = schema
-        self.unfounded = 0
+        self.dangling = 0
         """Retractions of CHANGELOG_KV rows that were not there."""
         self._path = Path(path)
         self._layout = RowsTables(schema, indexes)
@@ -69,10 +69,10 @@ class RowsStore:
         with self._writing:
             rows = _not_before(rows, self._offsets)
             with write_transaction(self._writer):
-                unfounded = self._layout.take(self._writer, rows)
+                dangling = self._layout.take(self._writer, rows)
                 self._writer.executemany("REPLACE INTO offsets VALUES (?, ?)", list(offsets.items()))
             self._offsets.update(offsets)
-            self.unfounded += unfounded
+            self.dangling += dangling
 
     def store(self, rows: Sequence[Row]) -> None:
         """Put rows of the declared columns, whatever the topic says later."""

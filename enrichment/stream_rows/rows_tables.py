@@ -85,7 +85,7 @@ class RowsTables:
         return place
 
     def take(self, connection: sqlite3.Connection, rows: pa.Table) -> int:
-        """Take decoded rows in, in order; the number of unfounded retractions."""
+        """Take decoded rows in, in order; the number of dangling retractions."""
         stored = [code.column(rows.column(name)) for code, name in zip(self._codecs, self.columns, strict=True)]
         values = list(zip(*stored, strict=True))
         deltas = rows.column(DELTA).to_pylist()
@@ -121,7 +121,7 @@ class RowsTables:
         connection.executemany(f"REPLACE INTO rows VALUES ({self._marks})", put)
 
     def _replace_or_delete(self, connection: sqlite3.Connection, values: list[StoredRow], deltas: list[int]) -> int:
-        places, unfounded = self._key_places, 0
+        places, dangling = self._key_places, 0
         others = [place for place in range(len(self._declared)) if place not in places]
         compared = [*places, *others]
         equal = " AND ".join([*(f"c{place} = ?" for place in places), *(f"c{place} IS ?" for place in others)])
@@ -130,8 +130,8 @@ class RowsTables:
                 connection.execute(f"REPLACE INTO rows VALUES ({self._marks})", row)
             else:
                 deleted = connection.execute(f"DELETE FROM rows WHERE {equal}", [row[place] for place in compared])
-                unfounded += deleted.rowcount == 0
-        return unfounded
+                dangling += deleted.rowcount == 0
+        return dangling
 
     def _count(self, connection: sqlite3.Connection, values: list[StoredRow], deltas: list[int]) -> None:
         """Rows are equal that agree in the declared columns; the times are those of the last insertion."""

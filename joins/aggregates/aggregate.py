@@ -39,7 +39,7 @@ from dovetail.joins.aggregates.gathered_rows import GatheredRows
 from dovetail.joins.aggregates.group_values import Values
 from dovetail.joins.dataflow.ports import Port
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.order import bound_after, bound_of, times_of
 from dovetail.joins.state.store import RunStore
@@ -92,7 +92,7 @@ class AggregateOperator:
         port = spec.port
         self._spec = spec
         self._keys = pa.schema([port.schema.field(key) for key in port.keys] or [_ALL])
-        self._intake = Intake.of(port, store, f"{name}.rows", (True,) * len(port.keys))
+        self._intake = ChangeNormalizer.of(port, store, f"{name}.rows", (True,) * len(port.keys))
         self._rows = Count(_ROWS)
         self._arguments = {
             argument: Argument(
@@ -113,8 +113,8 @@ class AggregateOperator:
         )
 
     @property
-    def unfounded(self) -> int:
-        return self._intake.unfounded
+    def dangling(self) -> int:
+        return self._intake.dangling
 
     def opened(self) -> Changes:
         """The one row of the group of all rows, while there is none."""

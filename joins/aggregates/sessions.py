@@ -32,7 +32,7 @@ from dovetail.changelog.changes import DELTA, Changes
 from dovetail.changelog.rows import Mask, Positions, distinct, numbered
 from dovetail.joins.dataflow.ports import Port
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.order import NEVER, Times, bound_after, shifted, times_of
 from dovetail.joins.state.store import RunStore
@@ -103,7 +103,7 @@ class SessionsOperator:
         self._spec = spec
         self._keys = list(port.keys)
         safe = (True,) * len(port.keys)
-        self._intake = Intake.of(port, store, f"{name}.intake", safe)
+        self._intake = ChangeNormalizer.of(port, store, f"{name}.intake", safe)
         self._rows = Arrangement(store, f"{name}.rows", port.schema, port.keys, (), safe, order=spec.time)
         times = [pa.field(part, pa.int64()) for part in (_FIRST, _LAST, _DUE)]
         self._of_parts = pa.schema([*(port.schema.field(key) for key in port.keys), *times])
@@ -111,8 +111,8 @@ class SessionsOperator:
         self._dues = Arrangement(store, f"{name}.dues", self._of_parts, port.keys, (), safe, order=_DUE)
 
     @property
-    def unfounded(self) -> int:
-        return self._intake.unfounded
+    def dangling(self) -> int:
+        return self._intake.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs

@@ -22,7 +22,7 @@ class Running(Protocol):
     """An operator at work on the state of one bucket."""
 
     @property
-    def unfounded(self) -> int:
+    def dangling(self) -> int:
         """Retractions, since the start, of rows that were never there."""
         ...
 
@@ -35,7 +35,7 @@ class Running(Protocol):
 
 
 @runtime_checkable
-class Timed(Protocol):
+class WatermarkAware(Protocol):
     """An operator whose output or state follows the watermarks."""
 
     def on_watermark(self, watermarks: Sequence[int | None]) -> Changes:
@@ -48,7 +48,7 @@ class Timed(Protocol):
 
 
 @runtime_checkable
-class Opening(Protocol):
+class HasInitialOutput(Protocol):
     """An operator whose output may hold rows before there is any input."""
 
     def opened(self) -> Changes:
@@ -81,7 +81,7 @@ class OperatorSpec(ABC):
 
     @property
     def opens(self) -> bool:
-        """Whether its output holds something before there is any input: it is ``Opening`` then, and has no keys."""
+        """Whether its output holds something before any input; it is ``HasInitialOutput`` then, and has no keys."""
         return False
 
     @property

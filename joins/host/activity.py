@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.joins.state.holdings import TOP, Holding, KeyRows
+from dovetail.joins.state.arrangement_stats import TOP, ArrangementStats, KeyRows
 
 Document = Mapping[str, Any]
 
@@ -60,7 +60,7 @@ class Activity:
 
     scans: dict[int, NodeWork] = field(default_factory=dict)
     nodes: dict[int, NodeWork] = field(default_factory=dict)
-    held: dict[str, dict[int, Holding]] = field(default_factory=dict)
+    held: dict[str, dict[int, ArrangementStats]] = field(default_factory=dict)
 
     @staticmethod
     def of_batch(parts: Iterable[Activity]) -> Activity:
@@ -84,7 +84,7 @@ class Activity:
         for arrangement, buckets in later.held.items():
             self.held.setdefault(arrangement, {}).update(buckets)
 
-    def parts_of(self, number: int) -> dict[str, Holding]:
+    def parts_of(self, number: int) -> dict[str, ArrangementStats]:
         """What a node holds in all buckets, by part of its state."""
         found = ((name.partition("."), held) for name, held in self.held.items())
         return {part: in_all(held.values()) for (node, _, part), held in found if node == str(number)}
@@ -110,11 +110,11 @@ class Activity:
         )
 
 
-def in_all(buckets: Iterable[Holding]) -> Holding:
+def in_all(buckets: Iterable[ArrangementStats]) -> ArrangementStats:
     """Of several buckets together; no two of them have a key in common."""
     held = list(buckets)
     top = sorted((key for one in held for key in one.top), key=_heavier_first)
-    return Holding(
+    return ArrangementStats(
         rows=sum(one.rows for one in held),
         bytes=sum(one.bytes for one in held),
         keys=(sum(one.keys[0] for one in held), sum(one.keys[1] for one in held)),
@@ -136,7 +136,7 @@ def _work(listed: list[Any]) -> NodeWork:
     return NodeWork(tuple(rows_in), *others)
 
 
-def _held(buckets: Mapping[int, Holding]) -> dict[str, list[Any]]:
+def _held(buckets: Mapping[int, ArrangementStats]) -> dict[str, list[Any]]:
     named: dict[int, list[list[Any]]] = defaultdict(list)
     of_all = [(key, bucket) for bucket, one in buckets.items() for key in one.top]
     heaviest = sorted(of_all, key=lambda of: _heavier_first(of[0]))
@@ -147,6 +147,6 @@ def _held(buckets: Mapping[int, Holding]) -> dict[str, list[Any]]:
     }
 
 
-def _holding(listed: list[Any]) -> Holding:
+def _holding(listed: list[Any]) -> ArrangementStats:
     rows, size, least, most, fan_out, top = listed
-    return Holding(rows, size, (least, most), fan_out, tuple(KeyRows(key, count) for key, count in top))
+    return ArrangementStats(rows, size, (least, most), fan_out, tuple(KeyRows(key, count) for key, count in top))

@@ -22,7 +22,7 @@ from dovetail.joins.host.activity import Activity
 from dovetail.joins.host.level import Arrival, Clock, Departure, LevelOutput, LevelTask
 from dovetail.joins.host.portions import Cutting, residues
 from dovetail.joins.inputs.watermarks import Mark
-from dovetail.joins.state.holdings import holdings
+from dovetail.joins.state.arrangement_stats import holdings
 from dovetail.joins.state.portion import Portion, PortionShelf
 from dovetail.joins.state.store import RunStore
 

@@ -12,13 +12,13 @@ from dovetail.changelog.changes import DELTA, DELTA_TYPE, Changes
 from dovetail.changelog.schema import ARRIVAL, RECORD, WRITTEN
 from dovetail.joins.dataflow.graph import Dataflow, OperatorNode, Outlet
 from dovetail.joins.dataflow.ports import Port, transformed
-from dovetail.joins.dataflow.specification import Opening, Refusing, Running, Timed
+from dovetail.joins.dataflow.specification import HasInitialOutput, Refusing, Running, WatermarkAware
 from dovetail.joins.host.activity import Activity, NodeWork
 from dovetail.joins.host.exchange import KEYLESS, dealt
 from dovetail.joins.host.state_limit import check_buffered
 from dovetail.joins.inputs.arrival import in_order
 from dovetail.joins.inputs.watermarks import Mark, Relay, Watermarks, next_on, output_watermark, relayed
-from dovetail.joins.state.holdings import holdings
+from dovetail.joins.state.arrangement_stats import holdings
 from dovetail.joins.state.store import RunStore
 
 Clock = Callable[[], int]
@@ -65,7 +65,7 @@ class LevelOutput:
     late: list[Late] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
-    """``late`` rows, of each edge too (``late_of``), ``unfounded`` retractions, and ``rejected`` records, if a budget
+    """``late`` rows, of each edge too (``late_of``), ``dangling`` retractions, and ``rejected`` records, if a budget
     has refused some: those left out in this batch."""
     watermarks: dict[int, int] = field(default_factory=dict)
     """Where the watermark of each edge stands now; those that stand nowhere yet are not there."""
@@ -139,11 +139,11 @@ class LevelTask:
             received[arrival.edge].append(arrival.rows)
         marks = relayed(self._relays, marks)
         output = LevelOutput()
-        unfounded = -sum(running.operator.unfounded for running in self._nodes)
+        dangling = -sum(running.operator.dangling for running in self._nodes)
         for running in self._nodes:
             output.activity.nodes[running.number] = self._work(running, received, marks, output)
-        unfounded += sum(running.operator.unfounded for running in self._nodes)
-        output.counters = {"late": 0, "unfounded": unfounded}
+        dangling += sum(running.operator.dangling for running in self._nodes)
+        output.counters = {"late": 0, "dangling": dangling}
         if output.refused:
             output.counters["rejected"] = sum(refused.rows.num_rows for refused in output.refused)
         for late in output.late:
@@ -190,9 +190,10 @@ class LevelTask:
 
     def _opened(self, running: _Running) -> Changes | None:
         """What the node says before its first row. All buckets have the node, the rows without keys go to one."""
-        if self._bucket != KEYLESS or not isinstance(running.operator, Opening) or not running.node.operator.opens:
+        operator = running.operator
+        if self._bucket != KEYLESS or not isinstance(operator, HasInitialOutput) or not running.node.operator.opens:
             return None
-        return running.operator.opened()
+        return operator.opened()
 
     def _leave(self, changes: Changes, outlet: Outlet, output: LevelOutput) -> int:
         """How many rows left by it."""
@@ -241,7 +242,7 @@ def _refused(running: _Running) -> list[Refused]:
 def _in_time(running: _Running, changes: Changes) -> Changes:
     """``changes``, and those that the watermarks bring."""
     values = running.watermarks.values
-    if not isinstance(running.operator, Timed) or all(value is None for value in values):
+    if not isinstance(running.operator, WatermarkAware) or all(value is None for value in values):
         return changes
     passed = running.operator.on_watermark(values)
     return Changes.concat([changes, passed]) if len(passed) else changes

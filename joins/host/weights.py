@@ -12,8 +12,8 @@ import pyarrow as pa
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.hashing import Hashes
 from dovetail.joins.host.exchange import key_hashes
+from dovetail.joins.state.arrangement_stats import key_text
 from dovetail.joins.state.cut_by import CutBy
-from dovetail.joins.state.holdings import key_text
 from dovetail.joins.state.store import SORT, RunStore
 
 

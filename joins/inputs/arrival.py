@@ -17,7 +17,7 @@ from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import numpy_column
 from dovetail.changelog.schema import ARRIVAL, OFFSET_BITS, WRITTEN
 from dovetail.joins.dataflow.ports import Ingest, Port
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.store import RunStore
 
@@ -69,22 +69,22 @@ def insertions_first(rows: pa.Table) -> pa.Table:
 
 
 class ArrivalIntake:
-    """As Intake; where rows are told apart by arrival they are numbered as they come."""
+    """As ChangeNormalizer; where rows are told apart by arrival they are numbered as they come."""
 
     def __init__(self, port: Port, store: RunStore, name: str) -> None:
         self._arrivals = Arrivals(store, name) if port.tie_break_by_arrival else None
         self._unordered = port.tie_break_by_arrival and port.ingest is Ingest.CHANGES
         if self._unordered:
             port = replace(port, ingest=Ingest.CHANGELOG)
-        self._intake = Intake.of(port, store, name)
+        self._intake = ChangeNormalizer.of(port, store, name)
 
     @property
     def arrangement(self) -> Arrangement:
         return self._intake.arrangement
 
     @property
-    def unfounded(self) -> int:
-        return self._intake.unfounded
+    def dangling(self) -> int:
+        return self._intake.dangling
 
     def changes(self, rows: pa.Table) -> Changes:
         rows = rows if self._arrivals is None else self._arrivals.numbered(rows)

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from dovetail.changelog.changes import Changes
 from dovetail.joins.dataflow.ports import Port
-from dovetail.joins.inputs.held_rows import HeldRows
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.arrangement_view import ArrangementView
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.inputs.renamed_rows import Names, RenamedRows, renamed
 from dovetail.joins.state.store import RunStore
 
@@ -35,19 +35,19 @@ class BothSides:
         counted: bool = False,
     ) -> None:
         self._names = right_as_left
-        self._left = Intake.of(left, store, f"{name}.left", null_safe)
-        self._right: Intake | None = None
-        self.left: HeldRows = self._left.arrangement
-        self.right: HeldRows
+        self._left = ChangeNormalizer.of(left, store, f"{name}.left", null_safe)
+        self._right: ChangeNormalizer | None = None
+        self.left: ArrangementView = self._left.arrangement
+        self.right: ArrangementView
         if right_as_left:
             self.right = RenamedRows(self._left.arrangement, right_as_left)
         else:
-            self._right = Intake.of(right, store, f"{name}.right", null_safe, counted=counted)
+            self._right = ChangeNormalizer.of(right, store, f"{name}.right", null_safe, counted=counted)
             self.right = self._right.arrangement
 
     @property
-    def unfounded(self) -> int:
-        return self._left.unfounded + (0 if self._right is None else self._right.unfounded)
+    def dangling(self) -> int:
+        return self._left.dangling + (0 if self._right is None else self._right.dangling)
 
     def refused(self) -> tuple[pa.Table | None, ...]:
         """By input, the records that its budget has refused."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import Mask, any_null
 from dovetail.joins.dataflow.ports import Ingest, Port
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.state.arrangement import Arrangement, TimeWindow
 from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, Times, bound_of, shifted, times_of
 
@@ -23,7 +23,7 @@ class RangeSide:
             nothing is known of them
     """
 
-    intake: Intake
+    intake: ChangeNormalizer
     time: str
     before: int | None
     after: int | None
@@ -40,8 +40,8 @@ class RangeSide:
         return self.intake.arrangement
 
     @property
-    def unfounded(self) -> int:
-        return self.intake.unfounded + self._gone
+    def dangling(self) -> int:
+        return self.intake.dangling + self._gone
 
     @property
     def only_grows(self) -> bool:

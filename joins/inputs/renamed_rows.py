@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dovetail.changelog.changes import DELTA, Changes
-from dovetail.joins.inputs.held_rows import HeldRows
+from dovetail.joins.inputs.arrangement_view import ArrangementView
 from dovetail.joins.state.arrangement import Matches
 
 Names = tuple[tuple[str, str], ...]
@@ -34,7 +34,7 @@ def renamed(changes: Changes, names: Names) -> Changes:
 class RenamedRows:
     """``held``, for reading, under ``names``."""
 
-    held: HeldRows
+    held: ArrangementView
     names: Names
 
     @cached_property

@@ -36,8 +36,8 @@ class TimedIntake:
         self._arrivals = Arrivals(store, name) if plain and port.tie_break_by_arrival else None
 
     @property
-    def unfounded(self) -> int:
-        return 0 if self._current is None else self._current.unfounded
+    def dangling(self) -> int:
+        return 0 if self._current is None else self._current.dangling
 
     def taken_in(self, rows: pa.Table | None) -> Changes:
         """What ``rows`` change."""

@@ -12,7 +12,7 @@ from dovetail.changelog.rows import Mask, any_null, groups_of_equal, numbered, n
 from dovetail.changelog.schema import ARRIVAL
 from dovetail.joins.dataflow.ports import Ingest, Port
 from dovetail.joins.inputs.arrival import Arrivals, insertions_first
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.state.arrangement import Arrangement, Matches
 from dovetail.joins.state.store import RunStore
 
@@ -34,7 +34,7 @@ class LastRows:
         port = replace(port, ingest=ingest, tie_break_by_arrival=ingest is not Ingest.APPEND)
         self._port = port
         self._arrivals = Arrivals(store, name)
-        self._current = Intake.of(port, store, f"{name}.current") if port.tie_break_by_arrival else None
+        self._current = ChangeNormalizer.of(port, store, f"{name}.current") if port.tie_break_by_arrival else None
         schema = port.schema.append(pa.field(ARRIVAL, pa.int64())) if port.tie_break_by_arrival else port.schema
         self._single = bool(port.primary_key) and set(port.primary_key) == set(port.keys)
         if self._single and self._current is not None:
@@ -43,8 +43,8 @@ class LastRows:
             self._last = Arrangement(store, name, schema, port.keys)
 
     @property
-    def unfounded(self) -> int:
-        return 0 if self._current is None else self._current.unfounded
+    def dangling(self) -> int:
+        return 0 if self._current is None else self._current.dangling
 
     def take_in(self, rows: pa.Table) -> Changes:
         """The insertions that ``rows``, in the order of their arrival, come to."""

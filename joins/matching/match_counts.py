@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from dovetail.changelog.changes import Changes, Deltas, products
 from dovetail.changelog.rows import Positions, numbered
-from dovetail.joins.inputs.held_rows import HeldRows
+from dovetail.joins.inputs.arrangement_view import ArrangementView
 from dovetail.joins.matching.unmatched import Holds
 from dovetail.joins.state.arrangement import Arrangement, Matches
 from dovetail.joins.state.store import RunStore
@@ -38,7 +38,7 @@ class MatchCounts:
     has them. Both give the change of the unmatched own rows.
     """
 
-    def __init__(self, own: HeldRows, other: HeldRows, holds: Holds, store: RunStore, name: str) -> None:
+    def __init__(self, own: ArrangementView, other: ArrangementView, holds: Holds, store: RunStore, name: str) -> None:
         self._own, self._other, self._holds = own, other, holds
         self._pairs = Arrangement(store, name, own.schema, own.keys, own.schema.names, own.null_safe, counted=True)
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.hashing import Hashes, row_hashes
 from dovetail.changelog.rows import Mask, Positions, allotted, any_null, distinct, expand, numbered
-from dovetail.joins.inputs.held_rows import HeldRows
+from dovetail.joins.inputs.arrangement_view import ArrangementView
 from dovetail.joins.inputs.range_side import RangeSide
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.store import RunStore
@@ -60,8 +60,8 @@ class UnmatchedByKey:
     that goes from 0 up that takes back new rows and gives them again: no change, as it should be.
     """
 
-    own: HeldRows
-    other: HeldRows
+    own: ArrangementView
+    other: ArrangementView
     _fresh: Changes = field(init=False)
     _touched: pa.Table = field(init=False)
     _counts: npt.NDArray[np.int64] = field(init=False)
@@ -89,8 +89,8 @@ class UnmatchedByRow:
     known at the first one: others are tested in blocks, each four times the one before.
     """
 
-    own: HeldRows
-    other: HeldRows
+    own: ArrangementView
+    other: ArrangementView
     holds: Holds
     _touched: pa.Table = field(init=False)
     _unkeyed: Changes = field(init=False)
@@ -229,12 +229,12 @@ class UnmatchedInTime:
         return among.found_between(others.table, *window, keys, pairs_hold)
 
 
-def unmatched(own: HeldRows, other: HeldRows, holds: Holds | None) -> Unmatched:
+def unmatched(own: ArrangementView, other: ArrangementView, holds: Holds | None) -> Unmatched:
     """Of two sides that are held as a whole; ``holds``: the residual condition, if there is one."""
     return UnmatchedByKey(own, other) if holds is None else UnmatchedByRow(own, other, holds)
 
 
-def _keys(held: HeldRows) -> pa.Schema:
+def _keys(held: ArrangementView) -> pa.Schema:
     return pa.schema([held.schema.field(name) for name in held.keys])
 
 

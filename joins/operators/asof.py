@@ -38,7 +38,7 @@ from dovetail.joins.dataflow.specification import JoinSpec
 from dovetail.joins.inputs.timed import TimedIntake
 from dovetail.joins.matching.nearest import INCLUSIVE, LOOKS_BACK
 from dovetail.joins.matching.open_rows import OpenRows
-from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.matching.tie_breaks import last_arrived, least
 from dovetail.joins.matching.timeline import Timeline, Versions
 from dovetail.joins.state.arrangement import Matches
@@ -83,7 +83,7 @@ class AsofOperator:
         self._spec = spec
         self._back = LOOKS_BACK[spec.comparison]
         self._inclusive = INCLUSIVE[spec.comparison]
-        self._pairing = Pairing(spec.left.schema, spec.right.schema, default_pads=spec.pad is Pad.DEFAULT)
+        self._pairing = RowAssembler(spec.left.schema, spec.right.schema, default_pads=spec.pad is Pad.DEFAULT)
         self._left = TimedIntake(spec.left, spec.left_time, store, f"{name}.left", spec.null_safe)
         self._right = TimedIntake(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
         self._lefts = OpenRows.of(self._left, f"{name}.left", store)
@@ -93,8 +93,8 @@ class AsofOperator:
         self._cleans = _passed_by_time(spec.left, spec.left_time) and _passed_by_time(spec.right, spec.right_time)
 
     @property
-    def unfounded(self) -> int:
-        return self._left.unfounded + self._right.unfounded
+    def dangling(self) -> int:
+        return self._left.dangling + self._right.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left = self._left.taken_in(inputs[0])

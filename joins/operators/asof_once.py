@@ -65,8 +65,8 @@ class AsofOnceOperator(OneShotOperator):
         self._right = ArrivalIntake(spec.right, store, f"{name}.right")
 
     @property
-    def unfounded(self) -> int:
-        return self._right.unfounded
+    def dangling(self) -> int:
+        return self._right.dangling
 
     def _take_in(self, rows: pa.Table) -> Changes:
         changes = self._right.changes(rows)

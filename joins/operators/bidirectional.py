@@ -30,7 +30,7 @@ from dovetail.joins.dataflow.ports import JoinKind, Pad, Port, Predicate
 from dovetail.joins.dataflow.specification import JoinSpec
 from dovetail.joins.inputs.both_sides import BothSides
 from dovetail.joins.inputs.renamed_rows import Names
-from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.matching.unmatched import Unmatched, mirrored, unmatched
 from dovetail.joins.operators.semi_anti import MatchCondition, SemiAntiOperator
 from dovetail.joins.state.store import RunStore
@@ -75,7 +75,7 @@ class BidirectionalOperator:
     def __init__(self, spec: BidirectionalSpec, store: RunStore, name: str) -> None:
         null_safe = spec.null_safe or (False,) * len(spec.left.keys)
         self._sides = BothSides(spec.left, spec.right, spec.right_as_left, null_safe, store, name)
-        self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
+        self._pairing = RowAssembler(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
         left, right = self._sides.left, self._sides.right
         holds = self._pairing.matching if spec.condition else None
         self._left_unmatched: Unmatched | None = None
@@ -86,8 +86,8 @@ class BidirectionalOperator:
             self._right_unmatched = unmatched(right, left, mirrored(holds))
 
     @property
-    def unfounded(self) -> int:
-        return self._sides.unfounded
+    def dangling(self) -> int:
+        return self._sides.dangling
 
     def refused(self) -> tuple[pa.Table | None, ...]:
         return self._sides.refused()

@@ -28,8 +28,8 @@ from dovetail.changelog.errors import InternalError
 from dovetail.changelog.rows import Mask
 from dovetail.joins.dataflow.ports import JoinKind, Pad, Predicate
 from dovetail.joins.dataflow.specification import JoinSpec
-from dovetail.joins.inputs.intake import Intake
-from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
+from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.cut_by import CutBy
 from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, times_of
@@ -80,18 +80,18 @@ class DynamicFilterOperator:
     def __init__(self, spec: DynamicFilterSpec, store: RunStore, name: str) -> None:
         self._kind = spec.kind
         self._bound = spec.bound if spec.kind is JoinKind.SEMI else None
-        self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
-        self._intake = Intake.of(spec.left, store, f"{name}.intake")
+        self._pairing = RowAssembler(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
+        self._intake = ChangeNormalizer.of(spec.left, store, f"{name}.intake")
         order = self._bound.left if self._bound is not None else ""
         cut_by = CutBy(spec.left.keys)
         self._left = Arrangement(store, f"{name}.left", spec.left.schema, (), order=order, cut_by=cut_by)
-        self._right = Intake.of(spec.right, store, f"{name}.right")
+        self._right = ChangeNormalizer.of(spec.right, store, f"{name}.right")
         left = [field.with_nullable(True) for field in spec.left.schema]
         self._output = pa.schema(left) if spec.kind is JoinKind.SEMI else self._pairing.schema
 
     @property
-    def unfounded(self) -> int:
-        return self._intake.unfounded + self._right.unfounded
+    def dangling(self) -> int:
+        return self._intake.dangling + self._right.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left, right = self._intake.settled(inputs[0]), self._right.taken_in(inputs[1])

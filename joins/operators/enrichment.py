@@ -17,7 +17,7 @@ import pyarrow as pa
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import Mask
 from dovetail.joins.dataflow.ports import JoinKind, Predicate
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.operators.one_shot import OneShotOperator, OneShotSpec
 from dovetail.joins.operators.semi_anti import marked
 from dovetail.joins.state.arrangement import Matches
@@ -50,11 +50,11 @@ class EnrichmentOperator(OneShotOperator):
     def __init__(self, spec: EnrichmentSpec, store: RunStore, name: str) -> None:
         super().__init__(spec, store, name, spec.condition)
         self._mark = spec.mark
-        self._right = Intake.of(spec.right, store, f"{name}.right", spec.null_safe)
+        self._right = ChangeNormalizer.of(spec.right, store, f"{name}.right", spec.null_safe)
 
     @property
-    def unfounded(self) -> int:
-        return self._right.unfounded
+    def dangling(self) -> int:
+        return self._right.dangling
 
     @property
     def _output(self) -> pa.Schema:

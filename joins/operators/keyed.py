@@ -10,7 +10,7 @@ import pyarrow as pa
 from dovetail.changelog.changes import Changes
 from dovetail.joins.dataflow.ports import Port
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.state.store import RunStore
 
 
@@ -32,11 +32,11 @@ class KeyedOperator:
     """Upserts in, changes out: -1 of the old row, +1 of the new one; a record that changes nothing leaves no trace."""
 
     def __init__(self, spec: KeyedSpec, store: RunStore, name: str) -> None:
-        self._intake = Intake.of(spec.port, store, name)
+        self._intake = ChangeNormalizer.of(spec.port, store, name)
 
     @property
-    def unfounded(self) -> int:
-        return self._intake.unfounded
+    def dangling(self) -> int:
+        return self._intake.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs

@@ -52,8 +52,8 @@ class LatestOperator(OneShotOperator):
         self._right_keys = spec.right.keys
 
     @property
-    def unfounded(self) -> int:
-        return self._rights.unfounded + (self._lefts.unfounded if self._lefts else 0)
+    def dangling(self) -> int:
+        return self._rights.dangling + (self._lefts.dangling if self._lefts else 0)
 
     def _take_in(self, rows: pa.Table) -> Changes:
         inserted = self._rights.take_in(rows)

@@ -45,8 +45,8 @@ from dovetail.changelog.errors import InternalError
 from dovetail.changelog.rows import Mask, distinct, missing_side, numbered
 from dovetail.joins.dataflow.ports import Pad, Port, Predicate
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.held_rows import HeldRows
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.arrangement_view import ArrangementView
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.inputs.renamed_rows import Names, RenamedRows, renamed
 from dovetail.joins.matching.combinations import Combinations, RowsOfKeys
 from dovetail.joins.state.arrangement import Arrangement, Matches
@@ -116,7 +116,9 @@ class MultiwayOperator:
         repeated = {one.place: one for one in spec.repetitions}
         several = {one.of for one in spec.repetitions}
         inputs = {
-            place: _Input(Intake.of(spec.parts[place], store, f"{name}.part{place}", null_safe), place in several)
+            place: _Input(
+                ChangeNormalizer.of(spec.parts[place], store, f"{name}.part{place}", null_safe), place in several
+            )
             for place in spec.own
         }
         self._inputs = [*inputs.values()]
@@ -141,8 +143,8 @@ class MultiwayOperator:
         ]
 
     @property
-    def unfounded(self) -> int:
-        return sum(one.intake.unfounded for one in self._inputs)
+    def dangling(self) -> int:
+        return sum(one.intake.dangling for one in self._inputs)
 
     def refused(self) -> tuple[pa.Table | None, ...]:
         return tuple(one.intake.refused() for one in self._inputs)
@@ -201,7 +203,7 @@ class MultiwayOperator:
 class _Input:
     """Rows that come in, for one part or ``several``."""
 
-    intake: Intake
+    intake: ChangeNormalizer
     several: bool
     arrived: Changes = field(init=False)
     before: Arrangement = field(init=False)
@@ -230,7 +232,7 @@ class _Part:
     names: Names
     optional: bool
     pad: Pad
-    rows: HeldRows = field(init=False)
+    rows: ArrangementView = field(init=False)
 
     def begin(self) -> None:
         """A batch has come: the part is as it was before it, until it has ``changed``."""
@@ -265,7 +267,7 @@ class _Part:
         rows = pa.concat_tables([_nullable(found.rows), pads.table]).combine_chunks()
         return Matches(np.concatenate([found.probe, empty]), rows)
 
-    def _named(self, held: Arrangement) -> HeldRows:
+    def _named(self, held: Arrangement) -> ArrangementView:
         return RenamedRows(held, self.names) if self.names else held
 
     def _padding(self, count: int) -> pa.Table:

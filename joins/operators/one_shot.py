@@ -25,7 +25,7 @@ from dovetail.changelog.rows import any_null
 from dovetail.changelog.schema import ARRIVAL
 from dovetail.joins.dataflow.ports import JoinKind, Pad, Predicate
 from dovetail.joins.dataflow.specification import JoinSpec
-from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.matching.waiting_rows import WaitingRows
 from dovetail.joins.state.arrangement import Matches
 from dovetail.joins.state.store import RunStore
@@ -55,7 +55,7 @@ class OneShotOperator(ABC):
         self._left = spec.left
         self._kind = spec.kind
         self._alignment = spec.alignment
-        self._pairing = Pairing(spec.left.schema, spec.right.schema, condition, spec.pad is Pad.DEFAULT)
+        self._pairing = RowAssembler(spec.left.schema, spec.right.schema, condition, spec.pad is Pad.DEFAULT)
         self._waiting: WaitingRows | None = None
         self._asked = spec.left.schema
         if spec.left.tie_break_by_arrival and spec.left.ordered:
@@ -65,7 +65,7 @@ class OneShotOperator(ABC):
 
     @property
     @abstractmethod
-    def unfounded(self) -> int: ...
+    def dangling(self) -> int: ...
 
     @abstractmethod
     def _take_in(self, rows: pa.Table) -> Changes:
@@ -107,7 +107,7 @@ class OneShotOperator(ABC):
 
     def _joined(self, left: Changes, found: Matches) -> Changes:
         """``left`` with what was ``found`` for it, the condition tested; padded where the join asks for it."""
-        joined = Pairing(self._pairing.left, self._pairing.right).of_left(left, found)
+        joined = RowAssembler(self._pairing.left, self._pairing.right).of_left(left, found)
         if self._kind not in (JoinKind.LEFT, JoinKind.FULL):
             return joined
         return Changes.concat([joined, self._pairing.left_padded(left.where(found.unmatched(len(left))))])

@@ -19,7 +19,7 @@ the other side at 60, what is before 50 goes:
 
 A row that may be taken back stays besides until the watermark of its own side has passed it.
 
-What goes is no retraction: its output stays. A retraction of a row that has gone is unfounded, and left out; so is a
+What goes is no retraction: its output stays. A retraction of a row that has gone is dangling, and left out; so is a
 late row, by whoever hands the batch over. A row that comes so late that it would go at once meets what is held first.
 
 **Method.** The pairs are bilinear, as in ``joins.operators.bidirectional``: the right changes meet the left rows held,
@@ -41,10 +41,10 @@ from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import Mask
 from dovetail.joins.dataflow.ports import JoinKind, Pad, Predicate
 from dovetail.joins.dataflow.specification import JoinSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.inputs.range_side import RangeSide
-from dovetail.joins.matching.pairing import Pairing
 from dovetail.joins.matching.pending_output import PendingOutput
+from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.matching.unmatched import UnmatchedInTime, mirrored
 from dovetail.joins.state.arrangement import Matches
 from dovetail.joins.state.cut_by import CutBy
@@ -127,9 +127,9 @@ class RangeOperator:
 
     def __init__(self, spec: RangeSpec, store: RunStore, name: str) -> None:
         self._spec = spec
-        pairing = Pairing(spec.left.schema, spec.right.schema, None, spec.pad is Pad.DEFAULT)
+        pairing = RowAssembler(spec.left.schema, spec.right.schema, None, spec.pad is Pad.DEFAULT)
         left, right = _sides(spec, store, name)
-        holds = Pairing(spec.left.schema, spec.right.schema, spec.condition).matching if spec.condition else None
+        holds = RowAssembler(spec.left.schema, spec.right.schema, spec.condition).matching if spec.condition else None
         of_left = UnmatchedInTime(left, right, holds, store, f"{name}.left") if spec.kind in _OF_LEFT else None
         of_right = (
             UnmatchedInTime(right, left, mirrored(holds), store, f"{name}.right") if spec.kind in _OF_RIGHT else None
@@ -144,8 +144,8 @@ class RangeOperator:
         """Whether rows without a match leave when they go, and not at once."""
 
     @property
-    def unfounded(self) -> int:
-        return self._left.side.unfounded + self._right.side.unfounded
+    def dangling(self) -> int:
+        return self._left.side.dangling + self._right.side.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left_rows, right_rows = inputs
@@ -243,8 +243,8 @@ def _sides(spec: RangeSpec, store: RunStore, name: str) -> tuple[RangeSide, Rang
     """Left and right, each looking at the other's band."""
     band, null_safe = spec.band, spec.null_safe or (False,) * len(spec.left.keys)
     upward = None if band.lower is None else -band.lower
-    left = Intake.of(spec.left, store, f"{name}.left", null_safe, order=band.left)
-    right = Intake.of(spec.right, store, f"{name}.right", null_safe, order=band.right)
+    left = ChangeNormalizer.of(spec.left, store, f"{name}.left", null_safe, order=band.left)
+    right = ChangeNormalizer.of(spec.right, store, f"{name}.right", null_safe, order=band.right)
     return (
         RangeSide(left, band.left, band.upper, upward, band.left_shift),
         RangeSide(right, band.right, upward, band.upper, band.right_shift),

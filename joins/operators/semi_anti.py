@@ -28,7 +28,7 @@ from dovetail.joins.dataflow.ports import JoinKind, Port, Predicate
 from dovetail.joins.inputs.both_sides import BothSides
 from dovetail.joins.inputs.renamed_rows import Names
 from dovetail.joins.matching.match_counts import MatchCounts
-from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.matching.unmatched import UnmatchedByKey
 from dovetail.joins.state.store import RunStore
 
@@ -66,13 +66,13 @@ class SemiAntiOperator:
         if asked.condition is None:
             self._by_key = UnmatchedByKey(*sides)
         else:
-            holds = Pairing(left.schema, right.schema, asked.condition).matching
+            holds = RowAssembler(left.schema, right.schema, asked.condition).matching
             self._counts = MatchCounts(*sides, holds, store, f"{name}.pairs")
         self._output = pa.schema([field.with_nullable(True) for field in left.schema])
 
     @property
-    def unfounded(self) -> int:
-        return self._sides.unfounded
+    def dangling(self) -> int:
+        return self._sides.dangling
 
     def refused(self) -> tuple[pa.Table | None, ...]:
         return self._sides.refused()

@@ -27,7 +27,7 @@ from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import distinct
 from dovetail.joins.dataflow.ports import Port, SetKind
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.state.store import RunStore
 
 Counts = npt.NDArray[np.int64]
@@ -56,13 +56,15 @@ class SetOperationOperator:
         self._kind = spec.kind
         self._schema = pa.schema([field.with_nullable(True) for field in spec.left.schema])
         self._sides = [
-            Intake.of(port, store, f"{name}.{side}", (True,) * len(port.keys), counted=not port.ingest.compared)
+            ChangeNormalizer.of(
+                port, store, f"{name}.{side}", (True,) * len(port.keys), counted=not port.ingest.compared
+            )
             for side, port in (("left", spec.left), ("right", spec.right))
         ]
 
     @property
-    def unfounded(self) -> int:
-        return sum(side.unfounded for side in self._sides)
+    def dangling(self) -> int:
+        return sum(side.dangling for side in self._sides)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         changes = [side.taken_in(rows) for side, rows in zip(self._sides, inputs, strict=True)]

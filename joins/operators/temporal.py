@@ -31,7 +31,7 @@ from dovetail.changelog.rows import Mask, allotted, any_null
 from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
 from dovetail.joins.dataflow.specification import JoinSpec
 from dovetail.joins.inputs.timed import TimedIntake
-from dovetail.joins.matching.pairing import Pairing
+from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.matching.tie_breaks import last_arrived
 from dovetail.joins.matching.timeline import Versions
 from dovetail.joins.matching.waiting_rows import WaitingRows
@@ -81,15 +81,15 @@ class TemporalOperator:
         self._right = TimedIntake(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
         self._waiting = WaitingRows(self._left.schema, spec.left.keys, spec.left_time, store, f"{name}.waiting")
         self._versions = Versions.of(self._right, f"{name}.right", store, last_arrived, spec.deleted)
-        self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
+        self._pairing = RowAssembler(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
         self._answers: Arrangement | None = None
         if spec.left.ingest is not Ingest.APPEND:
             names = spec.left.schema.names
             self._answers = Arrangement(store, f"{name}.answers", self._pairing.schema, spec.left.keys, names)
 
     @property
-    def unfounded(self) -> int:
-        return self._left.unfounded + self._right.unfounded
+    def dangling(self) -> int:
+        return self._left.dangling + self._right.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left = self._left.taken_in(inputs[0])
@@ -116,7 +116,7 @@ class TemporalOperator:
         at = self._left.times(left)
         found = self._versions.nearest(left.table, at, newest=True, inclusive=True, keys=self._spec.left.keys)
         found = found.where(self._holds(left.take(found.probe).table, found.rows))
-        joined = Pairing(self._pairing.left, self._pairing.right).of_left(left, found)
+        joined = RowAssembler(self._pairing.left, self._pairing.right).of_left(left, found)
         return Changes.concat([joined, self._unmatched(left.where(found.unmatched(len(left))))])
 
     def _holds(self, left: pa.Table, versions: pa.Table) -> Mask:

@@ -1,6 +1,6 @@
 """UNION ALL: the rows of several inputs, each as often as all of them together hold it.
 
-**State.** None; of an input whose retractions may be unfounded its current rows.
+**State.** None; of an input whose retractions may be dangling its current rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 from dovetail.changelog.changes import Changes
 from dovetail.joins.dataflow.ports import Port
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.state.store import RunStore
 
 
@@ -37,16 +37,18 @@ class UnionAllOperator:
 
     def __init__(self, spec: UnionAllSpec, store: RunStore, name: str) -> None:
         self._schema = pa.schema([field.with_nullable(True) for field in spec.schema])
-        self._intakes = [Intake.of(port, store, f"{name}.part{number}") for number, port in enumerate(spec.parts)]
+        self._intakes = [
+            ChangeNormalizer.of(port, store, f"{name}.part{number}") for number, port in enumerate(spec.parts)
+        ]
 
     @property
-    def unfounded(self) -> int:
-        return sum(intake.unfounded for intake in self._intakes)
+    def dangling(self) -> int:
+        return sum(intake.dangling for intake in self._intakes)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         parts = [self._part(intake, rows) for intake, rows in zip(self._intakes, inputs, strict=True)]
         return Changes.concat([Changes.empty(self._schema), *parts])
 
-    def _part(self, intake: Intake, rows: pa.Table | None) -> Changes:
+    def _part(self, intake: ChangeNormalizer, rows: pa.Table | None) -> Changes:
         changes = intake.settled(rows)
         return Changes.with_deltas(changes.rows.select(self._schema.names).cast(self._schema), changes.deltas)

@@ -23,7 +23,7 @@ from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import Positions, side_by_side
 from dovetail.joins.dataflow.ports import Port
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.partitions.ordering import in_order, partitions_of
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.store import RunStore
@@ -66,15 +66,15 @@ class OverOperator:
         safe = (True,) * len(port.keys)
         self._function = spec.function
         self._port = port
-        self._intake = Intake.of(port, store, f"{name}.rows", safe)
+        self._intake = ChangeNormalizer.of(port, store, f"{name}.rows", safe)
         self._input = pa.schema([field.with_nullable(True) for field in port.schema])
         self._held = Arrangement(
             store, f"{name}.held", pa.schema([*self._input, *spec.function.schema]), port.keys, (), safe
         )
 
     @property
-    def unfounded(self) -> int:
-        return self._intake.unfounded
+    def dangling(self) -> int:
+        return self._intake.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs

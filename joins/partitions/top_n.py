@@ -30,7 +30,7 @@ from dovetail.changelog.changes import Changes, Deltas
 from dovetail.changelog.rows import Mask, Positions, expand
 from dovetail.joins.dataflow.ports import Port
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.partitions.ordering import Rank, SortKey, begins, firsts, in_order, partitions_of, running
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.store import RunStore
@@ -70,14 +70,14 @@ class TopNOperator:
         port = spec.port
         safe = (True,) * len(port.keys)
         self._spec = spec
-        self._intake = Intake.of(port, store, f"{name}.rows", safe)
+        self._intake = ChangeNormalizer.of(port, store, f"{name}.rows", safe)
         self._schema = pa.schema([field.with_nullable(True) for field in port.schema])
         self._front = Arrangement(store, f"{name}.front", self._schema, port.keys, (), safe)
         self._rest = Arrangement(store, f"{name}.rest", self._schema, port.keys, (), safe)
 
     @property
-    def unfounded(self) -> int:
-        return self._intake.unfounded
+    def dangling(self) -> int:
+        return self._intake.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs

@@ -22,9 +22,9 @@ from dovetail.runtime.settings import Settings
 from dovetail.services.registry.protection import expect_login
 from dovetail.services.registry.refusals import RefusalCode, RegistryRefused
 from dovetail.services.registry.store import Version
-from dovetail.services.registry.subjects import EVERYBODY, Subjects
-from dovetail.services.serve.gate import expect_host, expect_own_page
+from dovetail.services.registry.subjects import ANONYMOUS_ADMIN, Subjects
 from dovetail.services.serve.refusals import RequestRefused
+from dovetail.services.serve.security_middleware import expect_host, expect_own_page
 from dovetail.services.serve.statements.bodies import body_of, media_type_of
 from dovetail.sql.syntax.redact import quoted
 
@@ -34,10 +34,10 @@ _TYPES_OF_BODIES = (_MEDIA, "application/vnd.schemaregistry+json", "application/
 _OPEN_PATHS = ("/", "/health")
 """What is answered without a login: nothing of it is about schemas."""
 _NOT_KEPT = ("metadata", "ruleSet")
-Asked = Callable[["Asking"], Any]
+Asked = Callable[["RegistryRequest"], Any]
 
 
-class Asking:
+class RegistryRequest:
     """A request as the routes see it: parts of its path, its query, its body."""
 
     def __init__(self, subjects: Subjects, request: Request, body: bytes) -> None:
@@ -106,7 +106,7 @@ def registry_application(subjects: Subjects, settings: Settings) -> Starlette:
             if method in ("POST", "PUT"):
                 media_type_of(request, _TYPES_OF_BODIES)
             body = await body_of(request, settings.serve_body_bytes, settings.serve_body_s)
-            return _answer(await run_in_threadpool(asked, Asking(subjects, request, body)))
+            return _answer(await run_in_threadpool(asked, RegistryRequest(subjects, request, body)))
 
         return Route(path, handle, methods=[method])
 
@@ -173,7 +173,7 @@ def _shown(schema: SchemaText, text: str) -> dict[str, Any]:
     return shown
 
 
-def _text(asking: Asking, schema: SchemaText) -> str:
+def _text(asking: RegistryRequest, schema: SchemaText) -> str:
     if schema.type is not SchemaType.PROTOBUF or asking.word("format") != "serialized":
         return schema.text
     try:
@@ -182,38 +182,38 @@ def _text(asking: Asking, schema: SchemaText) -> str:
         raise RegistryRefused(RefusalCode.INVALID_SCHEMA, str(nonsense)) from None
 
 
-def _version(asking: Asking, version: Version) -> dict[str, Any]:
+def _version(asking: RegistryRequest, version: Version) -> dict[str, Any]:
     schema = asking.subjects.schema(version.schema_id)
     told = {"subject": version.subject, "version": version.version, "id": version.schema_id}
     return told | _shown(schema, _text(asking, schema))
 
 
-def _schema(asking: Asking) -> Any:
+def _schema(asking: RegistryRequest) -> Any:
     schema = asking.subjects.schema(asking.schema_id)
     return _shown(schema, _text(asking, schema))
 
 
-def _subject_version(asking: Asking) -> Version:
+def _subject_version(asking: RegistryRequest) -> Version:
     return asking.subjects.version(asking.part("subject"), asking.part("version"), deleted=asking.flag("deleted"))
 
 
-def _register(asking: Asking) -> Any:
+def _register(asking: RegistryRequest) -> Any:
     made = asking.subjects.register(asking.part("subject"), asking.schema())
     return _version(asking, made)
 
 
-def _look_up(asking: Asking) -> Any:
+def _look_up(asking: RegistryRequest) -> Any:
     found = asking.subjects.look_up(asking.part("subject"), asking.schema(), deleted=asking.flag("deleted"))
     return _version(asking, found)
 
 
-def _compatible(asking: Asking) -> Any:
+def _compatible(asking: RegistryRequest) -> Any:
     reasons = asking.subjects.objections(asking.part("subject"), asking.schema(), asking.parts.get("version"))
     said: dict[str, Any] = {"is_compatible": not reasons}
     return said | {"messages": reasons} if asking.flag("verbose") else said
 
 
-def _set_level(asking: Asking, subject: str) -> Any:
+def _set_level(asking: RegistryRequest, subject: str) -> Any:
     given = asking.members().get("compatibility")
     if not isinstance(given, str):
         raise RegistryRefused(RefusalCode.INVALID_LEVEL, "compatibility is to be a text")
@@ -221,7 +221,7 @@ def _set_level(asking: Asking, subject: str) -> Any:
     return {"compatibility": given.upper()}
 
 
-def _own_level(asking: Asking) -> Any:
+def _own_level(asking: RegistryRequest) -> Any:
     inherited = asking.flag("defaultToGlobal")
     return {"compatibilityLevel": asking.subjects.level(asking.part("subject"), inherited=inherited)}
 
@@ -295,7 +295,7 @@ _ROUTES: tuple[tuple[str, str, Asked], ...] = (
     (_CHECK, "POST", _compatible),
     (_CHECK + "/{version}", "POST", _compatible),
     ("/config", "GET", lambda asking: {"compatibilityLevel": asking.subjects.level()}),
-    ("/config", "PUT", lambda asking: _set_level(asking, EVERYBODY)),
+    ("/config", "PUT", lambda asking: _set_level(asking, ANONYMOUS_ADMIN)),
     (_CONFIG, "GET", _own_level),
     (_CONFIG, "PUT", lambda asking: _set_level(asking, asking.part("subject"))),
     (

@@ -11,8 +11,8 @@ from starlette.datastructures import Headers
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.settings import Settings
-from dovetail.services.serve.gate import is_loopback
 from dovetail.services.serve.refusals import RequestRefused
+from dovetail.services.serve.security_middleware import is_loopback
 
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="dovetail schema registry", charset="UTF-8"'}
 

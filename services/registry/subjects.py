@@ -13,7 +13,7 @@ from dovetail.services.registry.json_schemas.patterns import expect_schema
 from dovetail.services.registry.refusals import RefusalCode, RegistryRefused
 from dovetail.services.registry.store import SchemaStore, Version
 
-EVERYBODY = ""
+ANONYMOUS_ADMIN = ""
 """The subject whose level is that of all that have none of their own."""
 _DEEPEST = 50
 _MOST_REFERRED = 1000
@@ -126,11 +126,11 @@ class Subjects:
         shown = {one.schema_id for one in self._store.all_versions() if not one.deleted}
         return sorted(one for one in shown if _refers(self.schema(one), version))
 
-    def level(self, subject: str = EVERYBODY, *, inherited: bool = True) -> Level:
+    def level(self, subject: str = ANONYMOUS_ADMIN, *, inherited: bool = True) -> Level:
         own = self._store.level(subject)
-        if own is None and subject != EVERYBODY and not inherited:
+        if own is None and subject != ANONYMOUS_ADMIN and not inherited:
             raise RegistryRefused(RefusalCode.NO_LEVEL_OF_SUBJECT, f"subject {subject!r} has no level of its own")
-        return Level(own or self._store.level(EVERYBODY) or Level.BACKWARD)
+        return Level(own or self._store.level(ANONYMOUS_ADMIN) or Level.BACKWARD)
 
     def set_level(self, subject: str, level: str | None) -> Level:
         """``level`` None: that of everybody. The level that counted before is given back by ``level``."""

@@ -16,13 +16,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.changelog.errors import DovetailError
-from dovetail.services.serve.access.doorkeeper import expect_role
+from dovetail.services.serve.access.authenticator import expect_role
 from dovetail.services.serve.endpoints import Endpoint, Handler
 from dovetail.services.serve.figures import Figures
-from dovetail.services.serve.gate import Gate
 from dovetail.services.serve.hang_ups import HangUps
 from dovetail.services.serve.refusals import RequestRefused, defect, refusal
 from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.security_middleware import SecurityMiddleware
 from dovetail.services.serve.service import Service, place_of, user_of
 from dovetail.sql.syntax.redact import quoted
 
@@ -41,7 +41,7 @@ def application(service: Service) -> Starlette:
         middleware=[
             Middleware(Counted, figures=service.figures),
             Middleware(HangUps),
-            Middleware(Gate, settings=service.settings, doorkeeper=service.doorkeeper),
+            Middleware(SecurityMiddleware, settings=service.settings, doorkeeper=service.doorkeeper),
         ],
         exception_handlers={DovetailError: _refused, HTTPException: _unknown, Exception: _defect},
         lifespan=lifespan,

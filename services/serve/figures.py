@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dovetail.services.serve.statements.desk import Desk
+from dovetail.services.serve.statements.statement_pool import StatementPool
 from dovetail.services.serve.tails.fan_out import FanOut
 
 
@@ -27,7 +27,7 @@ class _Behind(Collector):
 class Figures:
     """The metrics of one service."""
 
-    def __init__(self, desk: Desk, fan_out: FanOut) -> None:
+    def __init__(self, desk: StatementPool, fan_out: FanOut) -> None:
         self._registry = CollectorRegistry()
         self.requests = Counter(
             "dovetail_serve_requests", "Requests that were answered, by status", ["status"], registry=self._registry

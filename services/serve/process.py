@@ -19,9 +19,9 @@ from dovetail.services.serve.access.first_admin import add_first_admin
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.serve.application import application
 from dovetail.services.serve.connections import MOST_WAITING, ConnectionConfig
-from dovetail.services.serve.gate import is_loopback
+from dovetail.services.serve.security_middleware import is_loopback
 from dovetail.services.serve.service import Service
-from dovetail.services.serve.statements.desk import OpenSession
+from dovetail.services.serve.statements.statement_pool import OpenSession
 from dovetail.services.session import Session
 
 _LOG = logging.getLogger("dovetail.serve")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from dovetail.runtime.settings import Settings
-from dovetail.services.serve.access.doorkeeper import Doorkeeper
+from dovetail.services.serve.access.authenticator import Authenticator
 from dovetail.services.serve.access.users import User, UserFile
 from dovetail.services.serve.figures import Figures
 from dovetail.services.serve.readiness import Readiness
 from dovetail.services.serve.statements.bounds import Allowance
-from dovetail.services.serve.statements.desk import Desk, OpenSession
+from dovetail.services.serve.statements.statement_pool import OpenSession, StatementPool
 from dovetail.services.serve.tails.fan_out import FanOut
 from dovetail.services.serve.watch.watcher import Watcher
 from dovetail.services.session.context import silent, unasked
@@ -24,9 +24,9 @@ class Service:
 
     settings: Settings
     users: UserFile
-    doorkeeper: Doorkeeper
-    desk: Desk
-    listings: Desk
+    doorkeeper: Authenticator
+    desk: StatementPool
+    listings: StatementPool
     readiness: Readiness
     fan_out: FanOut
     figures: Figures
@@ -35,13 +35,13 @@ class Service:
     @staticmethod
     def of(settings: Settings, open_session: OpenSession) -> Service:
         users = UserFile.of(settings)
-        desk = Desk(settings, open_session)
-        listings = Desk(settings, open_session)
+        desk = StatementPool(settings, open_session)
+        listings = StatementPool(settings, open_session)
         readiness = Readiness(lambda: open_session(silent, unasked))
         fan_out = FanOut(settings, lambda: open_session(silent, unasked))
         figures = Figures(desk, fan_out)
         watcher = Watcher(lambda: open_session(silent, unasked), settings.serve_watch_s)
-        return Service(settings, users, Doorkeeper(users), desk, listings, readiness, fan_out, figures, watcher)
+        return Service(settings, users, Authenticator(users), desk, listings, readiness, fan_out, figures, watcher)
 
     def allowance(self) -> Allowance:
         return Allowance(self.settings.serve_rows, self.settings.serve_answer_bytes)

@@ -16,22 +16,22 @@ class Complaints:
     def __init__(self, log: QueryLog) -> None:
         self._log = log
         self._said_s = -_PAUSE_S
-        self._unfounded = 0
+        self._dangling = 0
         self._late: Counter[str] = Counter()
 
-    def note(self, unfounded: int, late: Mapping[str, int], now_s: float) -> None:
-        """unfounded   retractions of rows that were never inserted
+    def note(self, dangling: int, late: Mapping[str, int], now_s: float) -> None:
+        """dangling   retractions of rows that were never inserted
         late        rows behind the watermark, by the name of their input
         """
-        self._unfounded += unfounded
+        self._dangling += dangling
         self._late.update(late)
-        if now_s - self._said_s < _PAUSE_S or not (self._unfounded or self._late.total()):
+        if now_s - self._said_s < _PAUSE_S or not (self._dangling or self._late.total()):
             return
-        if self._unfounded:
-            self._log.error("%d retractions of rows that were never inserted, left out", self._unfounded)
+        if self._dangling:
+            self._log.error("%d retractions of rows that were never inserted, left out", self._dangling)
         if self._late.total():
             sides = ", ".join(f"{count} of {name}" for name, count in sorted(self._late.items()) if count)
             self._log.warning("late rows, left out: %s; SETTINGS late_topic keeps them", sides)
         self._said_s = now_s
-        self._unfounded = 0
+        self._dangling = 0
         self._late.clear()

@@ -82,7 +82,7 @@ class Account:
             late_rows[name] += counts[counter]
         self.progress.late.update(late_rows)
         untold = {} if self._job.late_topic else late_rows
-        self._complaints.note(counts[report.UNFOUNDED], untold, now_s)
+        self._complaints.note(counts[report.DANGLING], untold, now_s)
         self._batch_totals.note(counts[report.ROWS_IN], counts[report.ROWS_OUT], batch.took_ms, now_s)
 
     def _read(self, said: BatchReport) -> None:

@@ -8,7 +8,7 @@ from dovetail.joins.dataflow.specification import JoinSpec
 from dovetail.joins.host.activity import Activity
 from dovetail.joins.operators.delta_joins.delta_step import DeltaStepSpec
 from dovetail.joins.operators.multiway import MultiwaySpec
-from dovetail.joins.state.holdings import Holding
+from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.runtime.logs.query_logs import QueryLog
 
 
@@ -35,7 +35,7 @@ class SkewWatch:
             if heaviest.fan_out > self._most or (full is not None and heaviest.fan_out >= full):
                 self._warn(arrangement, bucket, heaviest, self._most)
 
-    def _warn(self, arrangement: str, bucket: int, held: Holding, most: int) -> None:
+    def _warn(self, arrangement: str, bucket: int, held: ArrangementStats, most: int) -> None:
         port = self._sides.pop(arrangement)
         columns = ", ".join(port.keys) or "no columns"
         key = next((key.key for key in held.top if key.rows == held.fan_out), "")

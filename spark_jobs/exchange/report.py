@@ -23,9 +23,9 @@ ROWS_IN = "rows_in"
 ROWS_OUT = "rows_out"
 REJECTED_RECORDS = "rejected"
 LATE_ROWS = "late"
-UNFOUNDED = "unfounded"
+DANGLING = "dangling"
 FAILED_CALLS = "failed"
-NAMES = (ROWS_IN, ROWS_OUT, REJECTED_RECORDS, LATE_ROWS, UNFOUNDED, FAILED_CALLS)
+NAMES = (ROWS_IN, ROWS_OUT, REJECTED_RECORDS, LATE_ROWS, DANGLING, FAILED_CALLS)
 OBSERVATION = "dovetail"
 REPORTS = "reports"
 """The member of OBSERVATION: reports as texts."""
@@ -61,7 +61,7 @@ class BatchReport:
 
     @property
     def packed(self) -> bytes:
-        """As the rows of a parcel."""
+        """As the rows of a block."""
         return self.text.encode()
 
     @staticmethod

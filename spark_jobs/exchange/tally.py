@@ -1,6 +1,6 @@
-"""Numbers on parcels, so that one that is missing, or comes twice, is found instead of computed with.
+"""Numbers on blocks, so that one that is missing, or comes twice, is found instead of computed with.
 
-A sender, which is a task of the source or a bucket of a level, numbers its parcels for each bucket of each level, and
+A sender, which is a task of the source or a bucket of a level, numbers its blocks for each bucket of each level, and
 sends a TALLY after them that says how many there are. Who opens them counts:
 
     share 2 ─▶ bucket 1 of level 1      0  1  2  TALLY 3
@@ -16,47 +16,47 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from dovetail.changelog.errors import EnvironmentFault
-from dovetail.spark_jobs.exchange.parcel import TALLY, Parcel
+from dovetail.spark_jobs.exchange.shuffle_block import TALLY, ShuffleBlock
 
 
 class Sender:
-    """Numbers the parcels of one sender in one batch; ``name`` is its own in the batch, and the same in a replay."""
+    """Numbers the blocks of one sender in one batch; ``name`` is its own in the batch, and the same in a replay."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._sent: Counter[tuple[int, int]] = Counter()
 
-    def numbered(self, parcels: Iterable[Parcel]) -> Iterator[Parcel]:
-        for parcel in parcels:
-            place = parcel.bucket, parcel.level
-            yield replace(parcel, sender=self._name, number=self._sent[place])
+    def numbered(self, blocks: Iterable[ShuffleBlock]) -> Iterator[ShuffleBlock]:
+        for block in blocks:
+            place = block.bucket, block.level
+            yield replace(block, sender=self._name, number=self._sent[place])
             self._sent[place] += 1
 
-    def tallies(self) -> Iterator[Parcel]:
-        """To be sent after the last parcel."""
+    def tallies(self) -> Iterator[ShuffleBlock]:
+        """To be sent after the last block."""
         for (bucket, level), count in self._sent.items():
-            yield Parcel(bucket, level, TALLY, 0, b"", self._name, count)
+            yield ShuffleBlock(bucket, level, TALLY, 0, b"", self._name, count)
 
 
-def complete(parcels: Iterable[Parcel]) -> list[Parcel]:
-    """``parcels``, which are those of a bucket that a level opens, without the tallies.
+def complete(blocks: Iterable[ShuffleBlock]) -> list[ShuffleBlock]:
+    """``blocks``, which are those of a bucket that a level opens, without the tallies.
 
     Raises EnvironmentFault where one is missing, or comes twice.
     """
     numbers: dict[str, list[int]] = defaultdict(list)
     tallies: dict[str, list[int]] = defaultdict(list)
-    opened: list[Parcel] = []
-    for parcel in parcels:
-        if parcel.edge == TALLY:
-            tallies[parcel.sender].append(parcel.number)
+    opened: list[ShuffleBlock] = []
+    for block in blocks:
+        if block.edge == TALLY:
+            tallies[block.sender].append(block.number)
         else:
-            numbers[parcel.sender].append(parcel.number)
-            opened.append(parcel)
+            numbers[block.sender].append(block.number)
+            opened.append(block)
     for sender in sorted(numbers.keys() | tallies.keys()):
         told, came = tallies[sender], sorted(numbers[sender])
         if len(told) != 1 or came != list(range(told[0])):
             raise EnvironmentFault(
-                f"rows of a batch came incompletely, or twice: of {_told(told)} parcels there are the numbers {came}",
+                f"rows of a batch came incompletely, or twice: of {_told(told)} blocks there are the numbers {came}",
                 where=f"sender {sender}",
                 fix="the batch is run again by itself; if this goes on, report it",
             )

@@ -68,7 +68,7 @@ class _Watched:
 
 
 @dataclass
-class Quiet:
+class LoadTracker:
     """Since when each view has been quiet, by id."""
 
     limits: PackLimits

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from dovetail.broker.topics import Offsets
 from dovetail.joins.dataflow import failed_calls
 from dovetail.spark_jobs.exchange.blob import pack
-from dovetail.spark_jobs.exchange.parcel import MEMBER, Parcel, to_batch
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS
+from dovetail.spark_jobs.exchange.shuffle_block import MEMBER, ShuffleBlock, to_batch
 from dovetail.spark_jobs.exchange.tally import Sender
 from dovetail.spark_jobs.stages.at_fault import working_for
 from dovetail.spark_jobs.stages.decode import ROWS_PER_PARCEL, Decoding, Silence, readings_of
@@ -25,7 +25,7 @@ STAGE = 1
 """Of a pack, which has one."""
 
 
-def parcels_of_pack(
+def blocks_of_pack(
     shipped: bytes,
     pieces: Iterable[tuple[str, int, pa.Table]],
     silences: Iterable[Silence] = (),
@@ -33,7 +33,7 @@ def parcels_of_pack(
     *,
     to_every_bucket: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """As ``stages.decode.parcels_of``; a parcel holds those of a member. ``to_every_bucket``: of every member."""
+    """As ``stages.decode.blocks_of``; a block holds those of a member. ``to_every_bucket``: of every member."""
     failed_calls.taken()  # those of an attempt that did not come to its end
     job, sender = opened(shipped), Sender(name)
     members = _members(shipped)
@@ -48,10 +48,10 @@ def parcels_of_pack(
                     decoding.read(topic, partition, wanted)
                 decoding.outbox.report.counts[FAILED_CALLS] += failed_calls.taken()
         if sum(decoding.outbox.rows for decoding in decodings) >= ROWS_PER_PARCEL:
-            gathered = (decoding.outbox.parcels() for decoding in decodings)
+            gathered = (decoding.outbox.blocks() for decoding in decodings)
             yield to_batch(sender.numbered(_of_members(members, gathered)), job.bucket_keys)
     last = (
-        itertools.chain(one.outbox.parcels(), one.outbox.closing_parcels(to_every_bucket=to_every_bucket))
+        itertools.chain(one.outbox.blocks(), one.outbox.closing_blocks(to_every_bucket=to_every_bucket))
         for one in decodings
     )
     yield to_batch([*sender.numbered(_of_members(members, last)), *sender.tallies()], job.bucket_keys)
@@ -82,9 +82,9 @@ def _members(shipped: bytes) -> tuple[_Member, ...]:
     )
 
 
-def _of_members(members: Iterable[_Member], gathered: Iterable[Iterable[Parcel]]) -> Iterator[Parcel]:
-    for number, (member, parcels) in enumerate(zip(members, gathered, strict=True)):
+def _of_members(members: Iterable[_Member], gathered: Iterable[Iterable[ShuffleBlock]]) -> Iterator[ShuffleBlock]:
+    for number, (member, blocks) in enumerate(zip(members, gathered, strict=True)):
         with working_for(member.job.key):
-            batch = to_batch(parcels, member.job.bucket_keys)
+            batch = to_batch(blocks, member.job.bucket_keys)
         if batch.num_rows:
-            yield Parcel(0, STAGE, MEMBER, number, pack(pa.Table.from_batches([batch])))
+            yield ShuffleBlock(0, STAGE, MEMBER, number, pack(pa.Table.from_batches([batch])))

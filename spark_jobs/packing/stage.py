@@ -16,10 +16,10 @@ from dovetail.joins.host.one_bucket import LevelInput, OneBucket
 from dovetail.joins.inputs.watermarks import Mark
 from dovetail.joins.state.portion import WHOLE
 from dovetail.joins.state.store import RunStore
-from dovetail.spark_jobs.exchange import parcel, report
+from dovetail.spark_jobs.exchange import report, shuffle_block
 from dovetail.spark_jobs.exchange.blob import unpack
-from dovetail.spark_jobs.exchange.parcel import MARKS, Parcel
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS, BatchReport
+from dovetail.spark_jobs.exchange.shuffle_block import MARKS, ShuffleBlock
 from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.packing.decode import STAGE
 from dovetail.spark_jobs.stages.at_fault import working_for
@@ -60,8 +60,8 @@ class PackProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         refuse_second_attempt()
         job = opened(self._shipped)
-        parcels = complete(
-            row for frame in rows for row in parcel.from_batch(record_batch(frame, key[0]), job.bucket_keys)
+        blocks = complete(
+            row for frame in rows for row in shuffle_block.from_batch(record_batch(frame, key[0]), job.bucket_keys)
         )
         folder = own_folder(job) / f"{STAGE}-{BUCKET}"
         shelf = BucketShelf(
@@ -69,7 +69,7 @@ class PackProcessor(StatefulProcessor):
         )
         store = shelf.attach(WHOLE)
         forget_others(store, job.members)
-        outputs = on_batch(job.members, store, parcels, cold=bool(store.unsorted))
+        outputs = on_batch(job.members, store, blocks, cold=bool(store.unsorted))
         shelf.put(WHOLE, store)
         shelf.commit()
         reports = write_together(
@@ -90,17 +90,19 @@ def forget_others(store: RunStore, members: Sequence[Job]) -> None:
 
 
 def on_batch(
-    members: Sequence[Job], store: RunStore, parcels: Iterable[Parcel], *, cold: bool = False
+    members: Sequence[Job], store: RunStore, blocks: Iterable[ShuffleBlock], *, cold: bool = False
 ) -> dict[int, SinkBatch]:
     """What the members have to write, by number: of those that get something.
 
-    parcels   each has those of a member
+    blocks   each has those of a member
     cold      the store was read back: each member opens its part, since only a store that is open all over is copied
     """
-    came: dict[int, list[Parcel]] = defaultdict(list)
-    for row in parcel.in_order(parcels):
+    came: dict[int, list[ShuffleBlock]] = defaultdict(list)
+    for row in shuffle_block.in_order(blocks):
         batch = unpack(row.rows).combine_chunks().to_batches()
-        came[row.origin] += [one for part in batch for one in parcel.from_batch(part, members[row.origin].bucket_keys)]
+        came[row.origin] += [
+            one for part in batch for one in shuffle_block.from_batch(part, members[row.origin].bucket_keys)
+        ]
     outputs = {}
     for number, member in enumerate(members):
         if number not in came and not cold:
@@ -114,12 +116,12 @@ def on_batch(
     return outputs
 
 
-def _run(member: Job, bucket: OneBucket, parcels: list[Parcel]) -> SinkBatch:
+def _run(member: Job, bucket: OneBucket, blocks: list[ShuffleBlock]) -> SinkBatch:
     failed_calls.taken()  # those of an attempt that did not come to its end
     arrivals: dict[int, list[Arrival]] = defaultdict(list)
     marks: dict[int, list[Mark]] = defaultdict(list)
     passing = []
-    for row in parcel.in_order(parcels):
+    for row in shuffle_block.in_order(blocks):
         if row.edge == MARKS:
             marks[row.level] += [Mark(**mark) for mark in unpack(row.rows).to_pylist()]
         elif row.level < member.sink_level:

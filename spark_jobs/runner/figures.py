@@ -24,7 +24,7 @@ _COUNTS = {
     "rows_out": "records written, in committed batches",
     "rejected": "records that became dead letters",
     "failed": "calls in expressions that had no value for a row, and gave NULL",
-    "unfounded": "retractions of rows that were never inserted",
+    "dangling": "retractions of rows that were never inserted",
 }
 
 

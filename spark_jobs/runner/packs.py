@@ -26,7 +26,15 @@ from dovetail.runtime.storage.backup_note import has_backup
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.packing.alone_note import is_to_be_alone, note_alone
 from dovetail.spark_jobs.packing.checkpoints import Alone, Packed, PackMember, pack_up, taken_out
-from dovetail.spark_jobs.packing.choice import FEWEST, LONGEST_BATCH_S, Candidate, OpenPack, PackLimits, Quiet, joinings
+from dovetail.spark_jobs.packing.choice import (
+    FEWEST,
+    LONGEST_BATCH_S,
+    Candidate,
+    LoadTracker,
+    OpenPack,
+    PackLimits,
+    joinings,
+)
 from dovetail.spark_jobs.rescaling.generations import PACK, pack_of
 from dovetail.spark_jobs.rescaling.rescale import retire_leftovers
 from dovetail.spark_jobs.runner.failure import of_driver
@@ -95,7 +103,7 @@ class Packs:
         self._noted = noted
         self._trouble = trouble
         self._limits: PackLimits = launcher.settings.packs
-        self._quiet = Quiet(self._limits)
+        self._quiet = LoadTracker(self._limits)
         self._lock = threading.RLock()
         self._moving: Counter[int] = Counter()
         self._at_work: dict[str, _Pack] = {}

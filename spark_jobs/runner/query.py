@@ -29,7 +29,7 @@ from dovetail.changelog.errors import DovetailError, ServiceUnavailable
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.account.progress import Account, CommittedBatch, Progress
-from dovetail.spark_jobs.exchange import parcel, report
+from dovetail.spark_jobs.exchange import report, shuffle_block
 from dovetail.spark_jobs.exchange.report import BatchReport
 from dovetail.spark_jobs.packing.composition import reached, read_together
 from dovetail.spark_jobs.packing.stage import PackProcessor
@@ -157,7 +157,7 @@ class RunningQuery:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
             writes_through(self._session, self._checkpoint.spark)
             most, most_bytes = self._settings.max_offsets_per_trigger, self._settings.max_bytes_per_trigger
-            rows = source.parcels(self._session, self._job, most, most_bytes)
+            rows = source.blocks(self._session, self._job, most, most_bytes)
             return (
                 stages(rows, self._job)
                 .writeStream.format("noop")
@@ -454,7 +454,10 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
     for level in range(1, job.dataflow.levels + 1):
         writes = job.fused_sink and level == job.dataflow.levels
         rows = rows.groupBy("bucket").transformWithStateInPandas(
-            LevelProcessor(shipped, level), report.SPARK_SCHEMA if writes else parcel.SPARK_SCHEMA, "Append", "None"
+            LevelProcessor(shipped, level),
+            report.SPARK_SCHEMA if writes else shuffle_block.SPARK_SCHEMA,
+            "Append",
+            "None",
         )
     if not job.fused_sink:
         rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), report.SPARK_SCHEMA)

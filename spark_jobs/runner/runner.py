@@ -29,17 +29,17 @@ from dovetail.changelog.work.backoff import Backoff
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.activity import Activity
 from dovetail.runtime.clock import now_ms
-from dovetail.runtime.health_server import HealthServer, Said, own_requests_only
+from dovetail.runtime.health_server import HealthServer, HealthStatus, own_requests_only
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
 from dovetail.runtime.processes.listener import listening
 from dovetail.runtime.reconciler import Reconciler, Watched
+from dovetail.runtime.retry_state import Failure
 from dovetail.runtime.sole_holder import SoleHolder
 from dovetail.runtime.storage.claim import claim
 from dovetail.runtime.storage.places import expect_usable
 from dovetail.runtime.storage.storage import Storage
 from dovetail.runtime.storage.watch import StorageWatch
-from dovetail.runtime.troubles import Setback
 from dovetail.spark_jobs.account.progress import Progress
 from dovetail.spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
@@ -187,35 +187,35 @@ class Runner:
     def session_lives(self) -> bool:
         return self._launcher.session_lives
 
-    def healthy(self) -> Said:
+    def healthy(self) -> HealthStatus:
         """Whether it looks after its queries."""
         silent_s = time.monotonic() - self.looked_s
-        return Said(silent_s < _STALE_S and self.session_lives, {"queries": len(self._running)})
+        return HealthStatus(silent_s < _STALE_S and self.session_lives, {"queries": len(self._running)})
 
-    def ready(self) -> Said:
+    def ready(self) -> HealthStatus:
         """Whether all queries that are to run do."""
         wanted = [query for query in self._catalog.queries() if query.engine == Engine.SPARK]
         states = {query.name: query.actual.value for query in wanted if query.desired is Desired.RUNNING}
         well = all(state == Actual.RUNNING.value for state in states.values())
-        return Said(self.healthy().holds and well, {"queries": states})
+        return HealthStatus(self.healthy().holds and well, {"queries": states})
 
     # -- one query
 
     def holds(self, query: Query) -> bool:
         return query.id in self._running or self._packs.moves(query)
 
-    def start(self, query: Query) -> Setback | None:
+    def start(self, query: Query) -> Failure | None:
         self._texts[query.id] = query.sql
         self._counted_before[query.id] = counted(query.progress)
         if self.executors is not None and (trouble := self.executors.trouble):
-            return Setback(trouble)
+            return Failure(trouble)
         try:
             started = self._started(query)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
             error = self._error(failure, query)
             # Of a query that never ran nobody expects that it goes on by itself: whoever creates it is told.
             final = isinstance(error, StorageRefused) and not query.progress
-            return replace(Setback.of(error), final=final or not error.retry)
+            return replace(Failure.of(error), final=final or not error.retry)
         if started is None:
             return None
         self._running[query.id] = started
@@ -336,20 +336,20 @@ class Runner:
         except Exception as failure:  # noqa: BLE001 - the JVM may be gone
             error, well = self._error(failure, query), False
         if error is not None:
-            return Watched(setback=self._ended(query, running, error))
+            return Watched(failure=self._ended(query, running, error))
         trouble = self.trouble
         well = well and not trouble
         if well and isinstance(running, PackedQuery):
             self._packs.well(running)
         return Watched(well, trouble)
 
-    def _ended(self, query: Query, running: RunningQuery | PackedQuery, error: DovetailError) -> Setback:
+    def _ended(self, query: Query, running: RunningQuery | PackedQuery, error: DovetailError) -> Failure:
         """A member of a pack has not failed yet: whether it does is seen when it runs alone."""
         if isinstance(running, PackedQuery):
             self._packs.failed(query, running, error)
-            return Setback(f"its pack has ended: {redacted(str(error))}")
+            return Failure(f"its pack has ended: {redacted(str(error))}")
         self._stop(query)
-        return Setback.of(self._unless_the_session_has_gone(error, query, None))
+        return Failure.of(self._unless_the_session_has_gone(error, query, None))
 
     def _error(self, failure: Exception, query: Query) -> DovetailError:
         error = of_driver(failure, query.name)

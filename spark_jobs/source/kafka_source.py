@@ -1,7 +1,7 @@
 """The source of a query: a Python data source that reads Kafka in the worker that decodes.
 
 Spark asks it where the topics end, logs that as the batch's offsets, and hands each task a share of the batch. A task
-reads its records with librdkafka and gives Spark parcels, a few large rows. Spark's own Kafka source would read in the
+reads its records with librdkafka and gives Spark blocks, a few large rows. Spark's own Kafka source would read in the
 JVM and send every record through a pipe to Python: twice the work, and a client with settings of its own.
 """
 
@@ -30,8 +30,8 @@ from dovetail.broker.start_offsets import least_offsets
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import RecordsGone
 from dovetail.joins.dataflow.graph import Dataflow
-from dovetail.spark_jobs.exchange.parcel import SPARK_SCHEMA
-from dovetail.spark_jobs.packing.decode import parcels_of_pack
+from dovetail.spark_jobs.exchange.shuffle_block import SPARK_SCHEMA
+from dovetail.spark_jobs.packing.decode import blocks_of_pack
 from dovetail.spark_jobs.source.batch_bytes import BatchBytes
 from dovetail.spark_jobs.source.batch_log import note_batch, place
 from dovetail.spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
@@ -39,7 +39,7 @@ from dovetail.spark_jobs.source.history import HistoryPhase, next_end, phases
 from dovetail.spark_jobs.source.idle import Idleness, JsonOffsets, as_json, idle_times, of_topics, silences
 from dovetail.spark_jobs.source.period import Period
 from dovetail.spark_jobs.source.topic_ends import PAUSE_S, awaited_ends
-from dovetail.spark_jobs.stages.decode import Silence, parcels_of
+from dovetail.spark_jobs.stages.decode import Silence, blocks_of
 from dovetail.spark_jobs.stages.job import Job, opened
 from dovetail.spark_jobs.state.checkpoint import IDLE
 
@@ -252,12 +252,12 @@ class KafkaReader(DataSourceStreamReader):
         headed = self._job.dataflow.headed
         records = read(self._job.target.brokers, partition.ranges, headed) if partition.ranges else ()
         name = f"share {partition.number}"
-        decoded = parcels_of_pack if self._job.members else parcels_of
+        decoded = blocks_of_pack if self._job.members else blocks_of
         return decoded(self._shipped, records, partition.silences, name, to_every_bucket=partition.to_every_bucket)
 
 
-def parcels(session: SparkSession, job: Job, limit: int | None, most_bytes: int | None = None) -> DataFrame:
-    """The decoded inputs of ``job``, as parcels; ``limit`` records at most in one batch, of ``most_bytes`` together.
+def blocks(session: SparkSession, job: Job, limit: int | None, most_bytes: int | None = None) -> DataFrame:
+    """The decoded inputs of ``job``, as blocks; ``limit`` records at most in one batch, of ``most_bytes`` together.
 
     ``KafkaSource`` is registered with the session.
     """

@@ -1,4 +1,4 @@
-"""The first stage: Kafka records in, parcels of rows by bucket out."""
+"""The first stage: Kafka records in, blocks of rows by bucket out."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from dovetail.joins.host.activity import Activity, NodeWork
 from dovetail.joins.host.exchange import KEYLESS, dealt
 from dovetail.joins.inputs.watermarks import UNSHOWN
 from dovetail.spark_jobs.exchange.blob import pack
-from dovetail.spark_jobs.exchange.parcel import MARKS, REJECTED, REPORT, TOPIC, Parcel, to_batch
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS, ROWS_IN, BatchReport
 from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS as REJECTED_COUNT
+from dovetail.spark_jobs.exchange.shuffle_block import MARKS, REJECTED, REPORT, TOPIC, ShuffleBlock, to_batch
 from dovetail.spark_jobs.exchange.tally import Sender
 from dovetail.spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
 
@@ -45,7 +45,7 @@ class Silence:
     idle_ms: int
 
 
-def parcels_of(
+def blocks_of(
     shipped: bytes,
     pieces: Iterable[tuple[str, int, pa.Table]],
     silences: Iterable[Silence] = (),
@@ -66,14 +66,14 @@ def parcels_of(
     for topic, partition, piece in pieces:
         decoding.read(topic, partition, piece)
         if decoding.outbox.rows >= ROWS_PER_PARCEL:
-            yield to_batch(sender.numbered(decoding.outbox.parcels()), job.bucket_keys)
-    closing = decoding.outbox.closing_parcels(to_every_bucket=to_every_bucket)
-    last = [*sender.numbered(decoding.outbox.parcels()), *sender.numbered(closing)]
+            yield to_batch(sender.numbered(decoding.outbox.blocks()), job.bucket_keys)
+    closing = decoding.outbox.closing_blocks(to_every_bucket=to_every_bucket)
+    last = [*sender.numbered(decoding.outbox.blocks()), *sender.numbered(closing)]
     yield to_batch([*last, *sender.tallies()], job.bucket_keys)
 
 
 class Decoding:
-    """The part of a task in one job: records in, parcels in the outbox.
+    """The part of a task in one job: records in, blocks in the outbox.
 
     readings   of the job, by topic
     """
@@ -96,7 +96,7 @@ class Decoding:
 
 
 class Outbox:
-    """Rows on their way to buckets, gathered over the Arrow batches of a task so that few large parcels leave it."""
+    """Rows on their way to buckets, gathered over the Arrow batches of a task so that few large blocks leave it."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -133,32 +133,32 @@ class Outbox:
     def _home(self) -> int:
         return self.origin % self._job.buckets
 
-    def parcels(self) -> Iterator[Parcel]:
+    def blocks(self) -> Iterator[ShuffleBlock]:
         """The rows that have gathered, handed over."""
         for (bucket, edge, origin), tables in self._tables.items():
             level = self._job.sink_level if edge == REJECTED else self._job.dataflow.edge(edge).level
             rows = pa.concat_tables(tables)
             if rows.num_rows:
-                yield Parcel(bucket, level, edge, origin, pack(rows))
+                yield ShuffleBlock(bucket, level, edge, origin, pack(rows))
         self._tables.clear()
         self.rows = 0
 
-    def closing_parcels(self, *, to_every_bucket: bool = False) -> Iterator[Parcel]:
+    def closing_blocks(self, *, to_every_bucket: bool = False) -> Iterator[ShuffleBlock]:
         """What is known only at the end of a task: marks, and its report."""
         self.report.counts[FAILED_CALLS] += failed_calls.taken()
-        yield from self._mark_parcels()
-        # Empty parcels: without one a level would not be asked before it has rows.
+        yield from self._mark_blocks()
+        # Empty blocks: without one a level would not be asked before it has rows.
         nothing, flow = pack(MARK_SCHEMA.empty_table()), self._job.dataflow
         if to_every_bucket:
             for level, bucket in itertools.product(range(1, flow.levels + 1), range(self._job.buckets)):
-                yield Parcel(bucket, level, MARKS, self.origin, nothing)
+                yield ShuffleBlock(bucket, level, MARKS, self.origin, nothing)
         else:
             for level in sorted(flow.opening_levels):
-                yield Parcel(KEYLESS, level, MARKS, self.origin, nothing)
+                yield ShuffleBlock(KEYLESS, level, MARKS, self.origin, nothing)
         if not self.report.is_empty:
-            yield Parcel(self._home, self._job.sink_level, REPORT, self.origin, self.report.packed)
+            yield ShuffleBlock(self._home, self._job.sink_level, REPORT, self.origin, self.report.packed)
 
-    def _mark_parcels(self) -> Iterator[Parcel]:
+    def _mark_blocks(self) -> Iterator[ShuffleBlock]:
         by_level: dict[int, list[tuple[int, int, int | None]]] = defaultdict(list)
         for (edge, partition), event_ms in sorted(self._marks.items()):
             for level in self._job.dataflow.listening(edge):
@@ -166,7 +166,7 @@ class Outbox:
         for level, marks in sorted(by_level.items()):
             rows = pack(pa.table(list(zip(*marks, strict=True)), schema=MARK_SCHEMA))
             for bucket in range(self._job.buckets):
-                yield Parcel(bucket, level, MARKS, self.origin, rows)
+                yield ShuffleBlock(bucket, level, MARKS, self.origin, rows)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One level of a dataflow inside Spark: parcels in, the operators' state attached, parcels or written records out."""
+"""One level of a dataflow inside Spark: blocks in, the operators' state attached, blocks or written records out."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dovetail.joins.host.bucket import BucketTask
 from dovetail.joins.host.exchange import KEYLESS
 from dovetail.joins.host.level import HERE, Arrival, LevelOutput
 from dovetail.joins.inputs.watermarks import Mark
-from dovetail.joins.state.holdings import Holding
-from dovetail.spark_jobs.exchange import parcel, report
+from dovetail.joins.state.arrangement_stats import ArrangementStats
+from dovetail.spark_jobs.exchange import report, shuffle_block
 from dovetail.spark_jobs.exchange.blob import pack, unpack
-from dovetail.spark_jobs.exchange.parcel import LATE, MARKS, REJECTED, REPORT, Parcel
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS, BatchReport
+from dovetail.spark_jobs.exchange.shuffle_block import LATE, MARKS, REJECTED, REPORT, ShuffleBlock
 from dovetail.spark_jobs.exchange.tally import Sender, complete
 from dovetail.spark_jobs.stages.job import Job, opened, own_folder, snapshots
 from dovetail.spark_jobs.stages.late import late_rows
@@ -53,10 +53,12 @@ class LevelProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         refuse_second_attempt()
         job = opened(self._shipped)
-        parcels = [row for frame in rows for row in parcel.from_batch(record_batch(frame, key[0]), job.bucket_keys)]
+        blocks = [
+            row for frame in rows for row in shuffle_block.from_batch(record_batch(frame, key[0]), job.bucket_keys)
+        ]
         host = BucketOfLevel(job, self._level, job.bucket_keys.index(key[0]))
-        mine = complete(row for row in parcels if row.level == self._level)
-        passing = [row for row in parcels if row.level != self._level]
+        mine = complete(row for row in blocks if row.level == self._level)
+        passing = [row for row in blocks if row.level != self._level]
         writes = job.fused_sink and self._level == job.dataflow.levels
         # Before anything is kept or written of an incomplete batch.
         passed = complete(passing) if writes else passing
@@ -65,8 +67,8 @@ class LevelProcessor(StatefulProcessor):
             yield report.to_batch(host.write(departed, said, passed)).to_pandas()
         else:
             sender = Sender(f"bucket {host.bucket} of level {self._level}")
-            sent = [*sender.numbered(host.parcels(departed, said)), *sender.tallies()]
-            yield parcel.to_batch([*passed, *sent], job.bucket_keys).to_pandas()
+            sent = [*sender.numbered(host.blocks(departed, said)), *sender.tallies()]
+            yield shuffle_block.to_batch([*passed, *sent], job.bucket_keys).to_pandas()
 
     def close(self) -> None:
         """Nothing is held between batches."""
@@ -80,14 +82,14 @@ class BucketOfLevel:
     level: int
     bucket: int
 
-    def run(self, parcels: list[Parcel], state: DurableState) -> tuple[LevelOutput, BatchReport]:
-        """Let the operators have the parcels addressed to them."""
-        if not parcels:
+    def run(self, blocks: list[ShuffleBlock], state: DurableState) -> tuple[LevelOutput, BatchReport]:
+        """Let the operators have the blocks addressed to them."""
+        if not blocks:
             return LevelOutput(), BatchReport()
         failed_calls.taken()  # those of an attempt that did not come to its end
         folder, seed = own_folder(self.job) / f"{self.level}-{self.bucket}", Seed(self.job.checkpoint)
         shelf = BucketShelf(state, folder, self.job.local_copy_max_bytes, lambda: seed.store(self.level, self.bucket))
-        output = self._on_batch(parcel.in_order(parcels), shelf)
+        output = self._on_batch(shuffle_block.in_order(blocks), shelf)
         shelf.commit()
         return output, self._report(output, failed_calls.taken())
 
@@ -105,15 +107,15 @@ class BucketOfLevel:
             output.activity,
         )
 
-    def _held(self, activity: Activity) -> dict[int, list[Holding]]:
+    def _held(self, activity: Activity) -> dict[int, list[ArrangementStats]]:
         """What each portion that was attached holds, by the bucket that it would be if there were more."""
-        held: dict[int, list[Holding]] = defaultdict(list)
+        held: dict[int, list[ArrangementStats]] = defaultdict(list)
         for by_portion in activity.held.values():
             for bucket, holding in by_portion.items():
                 held[bucket].append(holding)
         return held or {self.bucket: []}
 
-    def _on_batch(self, mine: list[Parcel], shelf: BucketShelf) -> LevelOutput:
+    def _on_batch(self, mine: list[ShuffleBlock], shelf: BucketShelf) -> LevelOutput:
         task = BucketTask(
             self.job.dataflow,
             self.level,
@@ -127,20 +129,20 @@ class BucketOfLevel:
         marks = [Mark(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
         return task.on_batch(arrivals, marks)
 
-    def parcels(self, output: LevelOutput, said: BatchReport) -> Iterator[Parcel]:
+    def blocks(self, output: LevelOutput, said: BatchReport) -> Iterator[ShuffleBlock]:
         """What leaves for a later stage."""
         for departure in output.departures:
             bucket = self.bucket if departure.bucket == HERE else departure.bucket
             level = self.job.dataflow.edge(departure.edge).level
-            yield Parcel(bucket, level, departure.edge, self.bucket, pack(departure.rows))
+            yield ShuffleBlock(bucket, level, departure.edge, self.bucket, pack(departure.rows))
         for late in self._late(output):
-            yield Parcel(self.bucket, self.job.sink_level, LATE, self.bucket, pack(late))
+            yield ShuffleBlock(self.bucket, self.job.sink_level, LATE, self.bucket, pack(late))
         for records in self._refused(output):
-            yield Parcel(self.bucket, self.job.sink_level, REJECTED, self.bucket, pack(records))
+            yield ShuffleBlock(self.bucket, self.job.sink_level, REJECTED, self.bucket, pack(records))
         if not said.is_empty:
-            yield Parcel(self.bucket, self.job.sink_level, REPORT, self.bucket, said.packed)
+            yield ShuffleBlock(self.bucket, self.job.sink_level, REPORT, self.bucket, said.packed)
 
-    def write(self, output: LevelOutput, said: BatchReport, passing: list[Parcel]) -> list[str]:
+    def write(self, output: LevelOutput, said: BatchReport, passing: list[ShuffleBlock]) -> list[str]:
         """Write what leaves here, with what earlier stages sent along; the reports that this partition has."""
         changes = [departure.rows for departure in output.departures]
         told = None if self.job.told_apart else output.told
@@ -157,9 +159,11 @@ class BucketOfLevel:
 
 
 def record_batch(frame: pd.DataFrame, key: int) -> pa.RecordBatch:
-    """Rows of parcels as Spark hands them over by ``key``, with their bucket again."""
+    """Rows of blocks as Spark hands them over by ``key``, with their bucket again."""
     columns = {
         "bucket": [key] * len(frame),
         **{name: frame[name].tolist() for name in frame.columns if name != "bucket"},
     }
-    return pa.RecordBatch.from_pydict({name: columns[name] for name in parcel.SCHEMA.names}, schema=parcel.SCHEMA)
+    return pa.RecordBatch.from_pydict(
+        {name: columns[name] for name in shuffle_block.SCHEMA.names}, schema=shuffle_block.SCHEMA
+    )

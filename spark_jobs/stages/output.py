@@ -21,8 +21,8 @@ from dovetail.changelog.schema import JSON
 from dovetail.joins.dataflow.graph import Sink
 from dovetail.spark_jobs.exchange import report
 from dovetail.spark_jobs.exchange.blob import unpack
-from dovetail.spark_jobs.exchange.parcel import LATE, REJECTED, REPORT, TOPIC, Parcel, from_batch, in_order
 from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS, ROWS_OUT, BatchReport
+from dovetail.spark_jobs.exchange.shuffle_block import LATE, REJECTED, REPORT, TOPIC, ShuffleBlock, from_batch, in_order
 from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.stages import heartbeats
 from dovetail.spark_jobs.stages.at_fault import working_for
@@ -51,28 +51,28 @@ class SinkBatch:
     def speaks(self) -> bool:
         return bool(self.changes or self.rejected or self.late) or self.told is not None
 
-    def take(self, parcels: Iterable[Parcel]) -> None:
-        for parcel in in_order(parcels):
-            if parcel.edge == REPORT:
-                self.reports.append(parcel.rows.decode())
-            elif parcel.edge == REJECTED:
-                self.rejected.append(unpack(parcel.rows))
-            elif parcel.edge == LATE:
-                self.late.append(unpack(parcel.rows))
+    def take(self, blocks: Iterable[ShuffleBlock]) -> None:
+        for block in in_order(blocks):
+            if block.edge == REPORT:
+                self.reports.append(block.rows.decode())
+            elif block.edge == REJECTED:
+                self.rejected.append(unpack(block.rows))
+            elif block.edge == LATE:
+                self.late.append(unpack(block.rows))
             else:
-                self.changes.append(unpack(parcel.rows))
+                self.changes.append(unpack(block.rows))
 
 
 @dataclass(frozen=True)
 class SinkStage:
-    """For ``mapInArrow``: parcels of one bucket to reports of the batch, which was written on the way."""
+    """For ``mapInArrow``: blocks of one bucket to reports of the batch, which was written on the way."""
 
     shipped: bytes
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = opened(self.shipped)
         output = SinkBatch()
-        output.take(complete(parcel for batch in batches for parcel in from_batch(batch, job.bucket_keys)))
+        output.take(complete(block for batch in batches for block in from_batch(batch, job.bucket_keys)))
         yield report.to_batch(write_batch(job, partition(), batch_id(), output))
 
 

@@ -10,7 +10,7 @@ from dovetail.changelog.schema import RECORD
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.level import Refused
 from dovetail.joins.inputs.row_budget import REASON
-from dovetail.spark_jobs.exchange.parcel import TOPIC
+from dovetail.spark_jobs.exchange.shuffle_block import TOPIC
 
 
 def refused_records(dataflow: Dataflow, refused: Refused) -> pa.Table:

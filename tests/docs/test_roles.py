@@ -16,7 +16,7 @@ from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Statement
 from tests.docs.pages import Page, code_of
 from tests.paths import ROOT
-from tests.services.serve.test_gate import STATEMENTS
+from tests.services.serve.test_security_middleware import STATEMENTS
 from tests.services.serve.world import World
 
 HEAD = [f"`{role}`" for role in Role]

@@ -20,7 +20,7 @@ from dovetail.services.stack import Stack
 from dovetail.sql.syntax.parse import STATEMENTS, parse_one
 from tests.docs.pages import Page, code_of
 from tests.services.conftest import leave_nothing
-from tests.services.serve.test_gate import STATEMENTS as BY_ROLE
+from tests.services.serve.test_security_middleware import STATEMENTS as BY_ROLE
 from tests.services.serve.world import World
 
 PAGE = Page.of("docs/serve.md")

@@ -72,10 +72,10 @@ def test_a_flow_agrees_with_its_reference(ingest: Ingest, data: st.DataObject) -
                 case "kill":
                     host.left(left)
                     host.restart()
-            unfounded = reference.unfounded
+            dangling = reference.dangling
             step = host.left(left)
             assert net(step.messages, output) == reference.on_batch(left)
-            assert step.counts["unfounded"] == reference.unfounded - unfounded
+            assert step.counts["dangling"] == reference.dangling - dangling
             if ingest is not Ingest.APPEND:
                 assert len(step.messages) == sum(abs(count) for count in net(step.messages, output).values())
                 standing.update(net(step.messages, output))

@@ -35,7 +35,7 @@ def test_bad_records_are_set_aside_and_counted() -> None:
     step = enricher(made).step(pa.concat_tables([good, bad, good]), 0)
     assert step.messages.values == [b'{"l.k":1,"l.id":"x","l.v":5,"r0.k":1,"r0.id":"a","r0.v":10}'] * 2
     assert step.rejected.column("offset").to_pylist() == [1]
-    assert step.counts == {"rows_in": 3, "rows_out": 2, "rejected": 1, "unfounded": 0, "failed": 0}
+    assert step.counts == {"rows_in": 3, "rows_out": 2, "rejected": 1, "dangling": 0, "failed": 0}
 
 
 @dataclass
@@ -98,7 +98,7 @@ def test_a_row_that_a_condition_rejects_ends_what_its_key_gave(ingest: Ingest) -
     step = host.step(records([((1, "x", 2), 1)], 1, KINDS[ingest]), 0)
     assert step.messages.keys == [b'{"k":1,"id":"x"}']
     assert step.messages.values == [b'{"l.k":1,"l.id":"x","l.v":5,"r0.k":1,"r0.id":"a","r0.v":10,"_tp_delta":-1}']
-    assert step.counts["unfounded"] == 0
+    assert step.counts["dangling"] == 0
 
 
 def test_upserts_out_are_the_last_row_of_a_key_or_a_tombstone() -> None:

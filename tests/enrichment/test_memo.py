@@ -76,13 +76,13 @@ def test_copies_of_a_row_leave_in_the_order_of_their_coming(counted: Memo) -> No
     assert written(stepped(counted, '{"p":3}', ("a", 1), ("a", -1))) == [(1, -1), (3, 1)]
     assert written(stepped(counted, "", ("a", -1), ("a", -1))) == [(2, -1), (3, -1)]
     step = stepped(counted, "", ("a", -1))
-    assert (written(step), step.unfounded) == ([], 1)
+    assert (written(step), step.dangling) == ([], 1)
 
 
 def test_a_copy_that_gave_nothing_can_be_taken_back(counted: Memo) -> None:
     stepped(counted, "", ("a", 1))
     step = stepped(counted, "", ("a", -1))
-    assert (written(step), step.unfounded) == ([], 0)
+    assert (written(step), step.dangling) == ([], 0)
     assert step.updates == [(b"a", None)]
 
 
@@ -91,7 +91,7 @@ def test_a_retraction_of_a_versioned_row_deletes_only_what_it_equals() -> None:
     stepped(memo, '{"p":1}', ("a", 1), prints=[11])
     late = stepped(memo, '{"p":2}', ("a", 1), ("a", -1), prints=[22, 11])
     assert written(late) == [(1, -1), (2, 1)]
-    assert late.unfounded == 1
+    assert late.dangling == 1
     assert written(stepped(memo, "", ("a", -1), prints=[22])) == [(2, -1)]
 
 
@@ -181,7 +181,7 @@ def test_a_copy_of_many_writes_one_short_record(counted: Memo) -> None:
         assert len(run) < 60
     assert written(stepped(counted, "", ("a", -20_000)))[:1] == [(1, -1)]
     assert written(stepped(counted, "", ("a", -10_000)))[0] == (1, -1)
-    assert stepped(counted, "", ("a", -1)).unfounded == 1
+    assert stepped(counted, "", ("a", -1)).dangling == 1
 
 
 events = st.lists(
@@ -202,7 +202,7 @@ def test_runs_are_a_queue_of_copies(changes: list[tuple[str, int, str, bool]], i
         step = stepped(memo, f'{{"p":{answer}}}', (name, delta))
         gone, queue[:] = queue[: max(0, -delta)], queue[max(0, -delta) :] + [answer] * max(0, delta)
         assert sorted(written(step)) == sorted([(int(p), -1) for p in gone] + [(int(answer), 1)] * max(0, delta))
-        assert step.unfounded == max(0, -delta) - len(gone)
+        assert step.dangling == max(0, -delta) - len(gone)
         waiting += step.updates
         if is_committed:
             memo.confirm(waiting)

@@ -147,7 +147,7 @@ def test_the_content_is_that_of_the_topic(
     loaded = [one for piece in store.load() for one in piece]
     assert sorted(loaded, key=repr) == sorted(rows, key=repr)
     assert store.count() == len(rows)
-    assert store.unfounded == 0
+    assert store.dangling == 0
     store.close()
 
 
@@ -165,9 +165,9 @@ def test_partitions_of_a_multiset_may_be_read_in_any_order(tmp_path: Path) -> No
 def test_a_retraction_of_a_versioned_row_deletes_what_it_equals(tmp_path: Path) -> None:
     store = RowsStore(tmp_path / "t.db", stream("t", Kind.CHANGELOG_KV))
     store.apply(stored([((1, "a", None), 1), ((1, "a", 5), -1)], 0), {0: 2})
-    assert (store.count(), store.unfounded) == (1, 1)
+    assert (store.count(), store.dangling) == (1, 1)
     store.apply(stored([((1, "a", None), -1)], 2), {0: 3})
-    assert (store.count(), store.unfounded) == (0, 1)
+    assert (store.count(), store.dangling) == (0, 1)
 
 
 def test_the_time_of_a_row_is_kept(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from dovetail.changelog.changes import DELTA, Changes
 from dovetail.changelog.rows import where
 from dovetail.changelog.schema import ARRIVAL
-from dovetail.joins.dataflow.specification import OperatorSpec, Timed
+from dovetail.joins.dataflow.specification import OperatorSpec, WatermarkAware
 from dovetail.joins.reference.rows import Record, Row
 from dovetail.joins.state.durable_copy import DurableCopy
 from dovetail.joins.state.order import EARLIEST, times_of
@@ -43,7 +43,7 @@ class Alone:
         return self._saved(self.operator.on_batch(inputs))
 
     def on_watermark(self, *watermarks: int | None) -> Counter[Row]:
-        assert isinstance(self.operator, Timed)
+        assert isinstance(self.operator, WatermarkAware)
         return self._saved(self.operator.on_watermark(watermarks))
 
     def held(self, name: str = "") -> int:

@@ -59,13 +59,13 @@ def test_rows_cut_at_every_place_come_to_the_same(ingest: Ingest, data: st.DataO
 
 
 @pytest.mark.parametrize("spec", specs(Ingest.CHANGELOG), ids=lambda spec: type(spec).__name__)
-def test_a_retraction_before_its_row_is_unfounded_in_one_batch_as_in_two(spec: OperatorSpec) -> None:
+def test_a_retraction_before_its_row_is_dangling_in_one_batch_as_in_two(spec: OperatorSpec) -> None:
     row = (1, "a", 1)
     for parts in ([[(row, -1), (row, 1)]], [[(row, -1)], [(row, 1)]]):
         alone = Alone(spec)
         for part in parts:
             alone.on_batch(*[part, []][: len(spec.ports)])
-        assert alone.operator.unfounded == 1
+        assert alone.operator.dangling == 1
         assert alone.held() > 0
 
 

@@ -75,9 +75,9 @@ def test_a_record_that_changes_nothing_leaves_no_trace() -> None:
     assert running.on_batch([((1, "b", 6), 1)]) == Counter({(1, "a", 5): -1, (1, "b", 6): 1})
 
 
-def test_a_retraction_of_another_row_is_unfounded() -> None:
+def test_a_retraction_of_another_row_is_dangling() -> None:
     running = Alone(KeyedSpec(Port(SCHEMA, ("k",), Ingest.CHANGELOG_KV, ("k",))))
     running.on_batch([((1, "a", 5), 1)])
     assert running.on_batch([((1, "b", 5), -1), ((2, "a", 5), -1)]) == Counter()
-    assert running.operator.unfounded == 2
+    assert running.operator.dangling == 2
     assert running.on_batch([((1, "a", 5), -1)]) == Counter({(1, "a", 5): -1})

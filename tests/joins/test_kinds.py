@@ -100,4 +100,4 @@ def test_each_kind_starts_with_nothing_to_say(spec: type[JoinSpec], kind: JoinKi
     assert made == SPECS[spec](kind)
     running = made.started(RunStore(), "0")
     assert len(running.on_batch([None, None])) == 0
-    assert running.unfounded == 0
+    assert running.dangling == 0

@@ -283,10 +283,10 @@ def test_combinations_are_counted_as_often_as_they_are_there() -> None:
         alone.on_batch([(rows[0], 2**40)], [], [])
 
 
-def test_retractions_that_are_unfounded_are_left_out() -> None:
+def test_retractions_that_are_dangling_are_left_out() -> None:
     alone = Alone(three(Ingest.CHANGELOG, (2,)))
     assert alone.on_batch([((1, "a", 1), -1)], [((1, "b", 1), -1)], [((1, "c", 1), 1)]) == Counter()
-    assert alone.operator.unfounded == 2
+    assert alone.operator.dangling == 2
 
 
 def test_the_first_input_is_never_optional() -> None:

@@ -241,13 +241,13 @@ def test_a_row_that_comes_too_late_to_stay_meets_what_is_held() -> None:
     assert alone.store.rows == 2
 
 
-def test_retractions_of_rows_that_have_gone_are_unfounded() -> None:
+def test_retractions_of_rows_that_have_gone_are_dangling() -> None:
     for ingest in (Ingest.CHANGES, Ingest.CHANGELOG, Ingest.CHANGELOG_KV):
         alone = Alone(specification(JoinKind.FULL, (ingest, ingest), Band("l.v", "r.w", 0, 0)))
         alone.on_batch([row(1), row(9, "b")], [row(1)])
         alone.on_watermark(5, 5)
         assert alone.on_batch([((1, "a", 1), -1)], [((1, "a", 1), -1)]) == {}
-        assert alone.operator.unfounded == 2
+        assert alone.operator.dangling == 2
         assert alone.on_batch([((1, "b", 9), -1)], []) == {(1, "b", 9, None, None, None): -1}
 
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dovetail.runtime.health_server import HealthServer, Said, own_requests_only
+from dovetail.runtime.health_server import HealthServer, HealthStatus, own_requests_only
 from dovetail.runtime.processes.listener import listening
 from dovetail.runtime.serving.foreign_requests import hosts_of
 
@@ -20,7 +20,9 @@ def address() -> Iterator[str]:
     """Of a server that is bound to all addresses and called `spark`."""
     listener = listening("0.0.0.0", 0, "DOVETAIL_RUNNER_BIND")
     checked = own_requests_only(hosts_of("0.0.0.0", "spark"), "DOVETAIL_RUNNER_HOSTS")
-    server = HealthServer(lambda: Said(True), lambda: Said(True), CollectorRegistry(), listener, checked)
+    server = HealthServer(
+        lambda: HealthStatus(True), lambda: HealthStatus(True), CollectorRegistry(), listener, checked
+    )
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     server.close()
 

@@ -19,12 +19,12 @@ from dovetail.changelog.work.backoff import Backoff
 from dovetail.runtime.leases import LEASE_S, Leases, lease_from_now
 from dovetail.runtime.logs.query_logs import QueryLogFiles
 from dovetail.runtime.reconciler import Reconciler, Watched
-from dovetail.runtime.troubles import Setback
+from dovetail.runtime.retry_state import Failure
 from dovetail.sql.catalog import Actual, Catalog, Desired, Query
 from dovetail.sql.engines import Engine
 
-AWAY = Setback("Kafka does not answer")
-DEFECT = Setback("a defect", final=True)
+AWAY = Failure("Kafka does not answer")
+DEFECT = Failure("a defect", final=True)
 BACKOFF = Backoff(first_s=1.0, longest_s=15.0)
 
 
@@ -34,7 +34,7 @@ class Driver:
 
     alone: bool = True
     slow_end: bool = False
-    fails: Setback | None = None
+    fails: Failure | None = None
     next_watched: list[Watched] = field(default_factory=list)
     defects: dict[str, Exception] = field(default_factory=dict)
     gate: threading.Event | None = None
@@ -46,7 +46,7 @@ class Driver:
     def holds(self, query: Query) -> bool:
         return query.name in self.running
 
-    def start(self, query: Query) -> Setback | None:
+    def start(self, query: Query) -> Failure | None:
         self.started.append(query.name)
         if self.gate is not None and query.name == "q":
             self.gate.wait(10)
@@ -57,7 +57,7 @@ class Driver:
     def watch(self, query: Query) -> Watched:
         self._raise(query)
         watched = self.next_watched.pop(0) if self.next_watched else Watched()
-        if watched.setback is not None:
+        if watched.failure is not None:
             self.running.discard(query.name)
         return watched
 
@@ -193,7 +193,7 @@ def test_a_running_query_that_waits_says_for_what(world: World) -> None:
 
 
 def test_a_recovery_ends_the_trouble(world: World) -> None:
-    world.driver.next_watched = [Watched(setback=AWAY), Watched(well=True), Watched(setback=AWAY)]
+    world.driver.next_watched = [Watched(failure=AWAY), Watched(well=True), Watched(failure=AWAY)]
     for world.now_s in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0):
         world.look()
     assert world.driver.started == ["q", "q", "q"]

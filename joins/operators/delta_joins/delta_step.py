@@ -38,7 +38,7 @@ from dovetail.changelog.errors import InternalError
 from dovetail.changelog.rows import equal_rows
 from dovetail.joins.dataflow.ports import Port
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.inputs.intake import Intake
+from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.operators.delta_joins.on_path import PATH
 from dovetail.joins.operators.multiway import ResidualCondition
 from dovetail.joins.state.arrangement import Matches
@@ -113,7 +113,8 @@ class DeltaStepOperator:
     def __init__(self, spec: DeltaStepSpec, store: RunStore, name: str) -> None:
         self._parts = spec.parts
         self._kept = [
-            Intake.of(spec.parts[one.place], store, f"{name}.part{one.place}", one.null_safe) for one in spec.kept
+            ChangeNormalizer.of(spec.parts[one.place], store, f"{name}.part{one.place}", one.null_safe)
+            for one in spec.kept
         ]
         self._places = [one.place for one in spec.kept]
         self._probes = spec.probes
@@ -121,8 +122,8 @@ class DeltaStepOperator:
         self._schema = pa.schema([*columns, pa.field(PATH, pa.int8())] if spec.told_apart else columns)
 
     @property
-    def unfounded(self) -> int:
-        return sum(intake.unfounded for intake in self._kept)
+    def dangling(self) -> int:
+        return sum(intake.dangling for intake in self._kept)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         arrived = [

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dovetail.services.serve.endpoints import Endpoint, Parameter
-from dovetail.services.serve.gate import PAGE
 from dovetail.services.serve.refusals import RequestRefused
+from dovetail.services.serve.security_middleware import PAGE
 from dovetail.sql.syntax.redact import quoted
 
 FOLDER = Path(__file__).parent.parent / "page"

@@ -15,10 +15,10 @@ from dovetail.services.serve.service import place_of, service_of, user_of
 from dovetail.services.serve.statements.accepted import accepted
 from dovetail.services.serve.statements.arguments import TYPED
 from dovetail.services.serve.statements.arrow_stream import ARROW, arrow_stream, expect_rows
-from dovetail.services.serve.statements.desk import Seat
 from dovetail.services.serve.statements.json_lines import NDJSON, json_lines
 from dovetail.services.serve.statements.results import Piece, pieces
 from dovetail.services.serve.statements.script import script_of
+from dovetail.services.serve.statements.statement_pool import PooledSession
 from dovetail.services.serve.streamed import Streamed
 
 _ARGUMENT = {
@@ -67,7 +67,7 @@ async def run_sql(request: Request) -> Response:
     form = accepted(request, (NDJSON, ARROW))
     script = await script_of(request, service.settings)
 
-    def make(seat: Seat, over: Event) -> Generator[Piece, None, None]:
+    def make(seat: PooledSession, over: Event) -> Generator[Piece, None, None]:
         statements = script.statements(user)
         if form == ARROW:
             expect_rows(statements)

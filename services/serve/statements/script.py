@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 
 from dovetail.runtime.settings import Settings
-from dovetail.services.serve.access.doorkeeper import expect_role
+from dovetail.services.serve.access.authenticator import expect_role
 from dovetail.services.serve.access.statement_roles import role_for
 from dovetail.services.serve.access.users import User
 from dovetail.services.serve.refusals import JSON, RequestRefused

@@ -13,7 +13,7 @@ from dovetail.changelog.errors import DovetailError, UnknownName
 from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.clock import now_ms
 from dovetail.services.liveness import Standing, standings
-from dovetail.services.serve.watch.hour import Hour
+from dovetail.services.serve.watch.metrics_window import MetricsWindow
 from dovetail.services.serve.watch.reading import Ends, QueryReading, offsets_of
 from dovetail.services.session import Session
 from dovetail.sql.catalog import Actual
@@ -32,7 +32,7 @@ class WatchedQuery:
     """error, error_ms   the last one that it had, and when that was seen first; it may have passed since"""
 
     standing: Standing
-    hour: Hour
+    hour: MetricsWindow
     error: str = ""
     error_ms: int = 0
 
@@ -45,7 +45,7 @@ class Watcher:
         self.every_s = every_s
         self._readings = max(int(_HOUR_S / every_s), 2)
         self._watched: dict[str, WatchedQuery] = {}
-        self._topics: dict[str, Hour] = {}
+        self._topics: dict[str, MetricsWindow] = {}
         self._trouble = ""
         self._thread = SupervisedThread("watcher", self._watch, self._failed)
 
@@ -90,8 +90,8 @@ class Watcher:
         self._topics = {topic: self._of_topic(topic, sum(of.values()), at_ms) for topic, of in ends.items()}
         self._watched = {one.query.name: self._noted(one, number, ends, at_ms) for number, one in enumerate(found)}
 
-    def _of_topic(self, topic: str, ended: int, at_ms: int) -> Hour:
-        found = self._topics.get(topic, Hour(_TOPIC_READINGS))
+    def _of_topic(self, topic: str, ended: int, at_ms: int) -> MetricsWindow:
+        found = self._topics.get(topic, MetricsWindow(_TOPIC_READINGS))
         found.add(QueryReading(at_ms, ended=ended))
         return found
 
@@ -100,7 +100,7 @@ class Watcher:
         query = standing.query
         known = self._watched.get(query.name)
         if known is None or known.standing.query.id != query.id:
-            known = WatchedQuery(standing, Hour(self._readings if number < _MOST_HOURS else 2))
+            known = WatchedQuery(standing, MetricsWindow(self._readings if number < _MOST_HOURS else 2))
         known.hour.add(QueryReading.of(query, ends, at_ms))
         error = _error(standing)
         if error and error != known.error:
@@ -127,7 +127,7 @@ def _error(standing: Standing) -> str:
     return "" if standing.state == Actual.PACKING.value else standing.why
 
 
-def _rate(hour: Hour) -> float:
+def _rate(hour: MetricsWindow) -> float:
     """Records per second."""
     rates = hour.readings().rates("ended", 1)
     return float(rates[0]) if len(rates) else float("nan")

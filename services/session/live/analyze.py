@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from dovetail.changelog.errors import InternalError
-from dovetail.joins.state.holdings import Holding
+from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.services.session.context import Context
 from dovetail.services.session.live.live_plan import LiveNode, live_plans
 from dovetail.services.session.result import Text
@@ -118,7 +118,7 @@ def _members(node: LiveNode) -> dict[str, Any]:
     return {**told, "inputs": [_members(below) for below in node.inputs]}
 
 
-def _held(held: Holding) -> dict[str, Any]:
+def _held(held: ArrangementStats) -> dict[str, Any]:
     return {
         "rows": held.rows,
         "bytes": held.bytes,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.joins.host.activity import Activity, NodeWork
-from dovetail.joins.state.holdings import Holding
+from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.runtime.query_plan import plan_of
 from dovetail.services.session.context import Context
 from dovetail.services.session.live.lookups import Cached, KeptForLookups
@@ -33,7 +33,7 @@ class LiveNode:
     text: str
     work: NodeWork | None
     rows_out: int | None
-    held: Mapping[str, Holding] = field(default_factory=dict)
+    held: Mapping[str, ArrangementStats] = field(default_factory=dict)
     inputs: tuple[LiveNode, ...] = ()
     cached: Cached | None = None
     memo: tuple[int, int] | None = None
@@ -94,7 +94,7 @@ class _Staged:
     def _is_shared(self, stage: Node) -> bool:
         return stage in self.stages.shared
 
-    def _of(self, node: Node) -> tuple[NodeWork | None, Mapping[str, Holding]]:
+    def _of(self, node: Node) -> tuple[NodeWork | None, Mapping[str, ArrangementStats]]:
         """What a stage has done, and holds."""
         for number, scan in enumerate(self.stages.scans):
             if scan is node:
@@ -106,7 +106,7 @@ class _Staged:
             return self.activity.nodes.get(number), self.activity.parts_of(number)
         return None, {}
 
-    def _of_steps(self, numbers: Sequence[int], inputs: int) -> tuple[NodeWork | None, Mapping[str, Holding]]:
+    def _of_steps(self, numbers: Sequence[int], inputs: int) -> tuple[NodeWork | None, Mapping[str, ArrangementStats]]:
         """Of a node that several stages are made of: the first takes its rows in, by as many ports as it has ``inputs``
         and by further ones again; the last makes what leaves.
         """

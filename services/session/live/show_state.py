@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from dovetail.joins.state.holdings import Holding
+from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.services.session.context import Context
 from dovetail.services.session.live.live_plan import LiveNode, live_plans
 from dovetail.services.session.result import Rows
@@ -54,7 +54,7 @@ def _parts(node: LiveNode) -> Iterator[dict[str, object]]:
         yield {"part": "cache", "rows": cached.rows, "bytes": cached.bytes, "lookups": cached.text}
 
 
-def _of_state(part: str, held: Holding) -> dict[str, object]:
+def _of_state(part: str, held: ArrangementStats) -> dict[str, object]:
     return {
         "part": part,
         "rows": held.rows,
@@ -65,7 +65,7 @@ def _of_state(part: str, held: Holding) -> dict[str, object]:
     }
 
 
-def keys_text(held: Holding) -> str:
+def keys_text(held: ArrangementStats) -> str:
     """``120``, or ``120 to 135`` where it is not known better."""
     least, most = held.keys
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"

@@ -19,7 +19,7 @@ _COUNTS = {
     "rows_out": "records written, in committed transactions",
     "rejected": "records that became dead letters",
     "failed": "calls in expressions that had no value for a row, and gave NULL",
-    "unfounded": "retractions of rows that were never inserted",
+    "dangling": "retractions of rows that were never inserted",
 }
 _DICTIONARY_COUNTS = frozenset({*Statistics.COUNTERS, "hot_hits", "cold_hits", "evictions"})
 _IN_SECONDS = {

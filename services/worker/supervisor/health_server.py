@@ -9,7 +9,7 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from dovetail.runtime.health_server import HealthServer, Said, own_requests_only
+from dovetail.runtime.health_server import HealthServer, HealthStatus, own_requests_only
 from dovetail.runtime.processes.listener import listening
 from dovetail.runtime.serving.foreign_requests import hosts_of
 from dovetail.runtime.settings import Settings
@@ -35,12 +35,12 @@ class ChildrenFigures(Collector):
 def health_server(supervisor: WorkerSupervisor, alive: Callable[[], bool], settings: Settings) -> HealthServer:
     """Of a worker: it is ready when each of its queries has its partitions."""
 
-    def healthy() -> Said:
-        return Said(alive(), {"queries": sorted(child.name for child in supervisor.children)})
+    def healthy() -> HealthStatus:
+        return HealthStatus(alive(), {"queries": sorted(child.name for child in supervisor.children)})
 
-    def ready() -> Said:
+    def ready() -> HealthStatus:
         queries = {child.name: child.ready() for child in supervisor.children}
-        return Said(alive() and all(queries.values()), {"queries": queries})
+        return HealthStatus(alive() and all(queries.values()), {"queries": queries})
 
     bind = settings.worker_bind
     listener = listening(bind, settings.worker_port, "DOVETAIL_WORKER_BIND")

@@ -26,7 +26,7 @@ from dovetail.runtime.clock import now_ms
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
 from dovetail.runtime.reconciler import Reconciler, Watched
-from dovetail.runtime.troubles import Setback
+from dovetail.runtime.retry_state import Failure
 from dovetail.services.commands.command_codec import Command, Outcome
 from dovetail.services.live_workers import live_workers
 from dovetail.services.worker.query.child import FAILED, WAITS
@@ -78,7 +78,7 @@ class WorkerSupervisor:
     def holds(self, query: Query) -> bool:
         return query.id in self._children
 
-    def start(self, query: Query) -> Setback | None:
+    def start(self, query: Query) -> Failure | None:
         self._children[query.id] = Child(query.name, self._worker.id, self.files, self._environment, self._fork_server)
         self._be_seen(now=True)
         return None
@@ -95,7 +95,7 @@ class WorkerSupervisor:
             child.kill_if_silent(self._settings.app.session_timeout_s)
             return Watched(well=query.actual is Actual.RUNNING)
         del self._children[query.id]
-        return Watched(setback=_setback(child, code))
+        return Watched(failure=_failure(child, code))
 
     def end(self, query: Query) -> bool:
         return self._ended(query.id)
@@ -170,12 +170,12 @@ class WorkerSupervisor:
         return joined([child.execute(command) for child in self.children if child.ended() is None])
 
 
-def _setback(child: Child, code: int) -> Setback | None:
+def _failure(child: Child, code: int) -> Failure | None:
     """None where the child has said in the catalog itself how the query is."""
     if code in (0, FAILED):
         return None
     told = redacted(child.last_words())
-    return Setback(
+    return Failure(
         told if code == WAITS else f"{child.killed_for or f'the process of the query ended with code {code}'}\n{told}"
     )
 

@@ -4,7 +4,7 @@
     └──── many to many: more than its inputs ─┘     not kept: what a and b make
 
 The rule ``join_order`` chooses them, or the setting ``delta_join`` names them; here they have their keys, and get the
-paths that their changes take. Rows of an input that are no changes yet, since a retraction may be unfounded or a row
+paths that their changes take. Rows of an input that are no changes yet, since a retraction may be dangling or a row
 late, are so behind a level of its own: what every copy of the input is made of is decided once.
 """
 

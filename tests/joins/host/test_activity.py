@@ -10,7 +10,7 @@ from dovetail.joins.host.activity import Activity, NodeWork, in_all
 from dovetail.joins.host.in_memory import LocalQuery
 from dovetail.joins.host.level import Arrival, LevelTask
 from dovetail.joins.operators.bidirectional import BidirectionalSpec
-from dovetail.joins.state.holdings import Holding, KeyRows
+from dovetail.joins.state.arrangement_stats import ArrangementStats, KeyRows
 from dovetail.joins.state.store import RunStore
 from tests.joins.harness import LEFT, RIGHT, LeftBelowRight, decoded, port
 from tests.joins.hosted import Hosted, dataflow_of
@@ -63,11 +63,12 @@ def test_of_all_buckets_the_document_names_the_heaviest_keys_only() -> None:
 
 
 def test_what_a_bucket_holds_takes_the_place_of_what_it_held() -> None:
-    before = Activity(held={"0.left": {0: Holding(1, 8, (1, 1), 1, ()), 1: Holding(4, 32, (2, 2), 3, ())}})
-    before.add(Activity(held={"0.left": {0: Holding(2, 16, (2, 2), 1, ())}}))
+    held = {0: ArrangementStats(1, 8, (1, 1), 1, ()), 1: ArrangementStats(4, 32, (2, 2), 3, ())}
+    before = Activity(held={"0.left": held})
+    before.add(Activity(held={"0.left": {0: ArrangementStats(2, 16, (2, 2), 1, ())}}))
 
-    assert before.parts_of(0) == {"left": Holding(6, 48, (4, 4), 3, ())}
-    assert in_all([]) == Holding(0, 0, (0, 0), 0, ())
+    assert before.parts_of(0) == {"left": ArrangementStats(6, 48, (4, 4), 3, ())}
+    assert in_all([]) == ArrangementStats(0, 0, (0, 0), 0, ())
 
 
 def test_the_buckets_of_one_batch_are_one_batch() -> None:

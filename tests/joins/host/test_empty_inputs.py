@@ -14,7 +14,7 @@ from dovetail.joins.aggregates.aggregate import AggregateSpec
 from dovetail.joins.aggregates.aggregation import Aggregation, Fold
 from dovetail.joins.aggregates.sessions import SessionsSpec
 from dovetail.joins.dataflow.ports import Ingest, Port, SetKind
-from dovetail.joins.dataflow.specification import OperatorSpec, Timed
+from dovetail.joins.dataflow.specification import OperatorSpec, WatermarkAware
 from dovetail.joins.operators.asof import AsofSpec
 from dovetail.joins.operators.asof_once import AsofOnceSpec
 from dovetail.joins.operators.bidirectional import BidirectionalSpec
@@ -98,7 +98,7 @@ def test_an_input_without_rows_changes_nothing(left: Ingest, right: Ingest) -> N
         operator.on_batch([_received(one, 1) for one in spec.ports])
         for inputs in itertools.product(*[(None, part) for part in rows]):
             assert len(operator.on_batch(inputs)) == 0
-        if isinstance(operator, Timed):
+        if isinstance(operator, WatermarkAware):
             operator.on_watermark([100] * len(rows))
             assert len(operator.on_watermark([100] * len(rows))) == 0
 

@@ -32,7 +32,7 @@ class Waiting:
 
     held: list[pa.Table] = field(default_factory=list)
     asked: list[tuple[int | None, ...]] = field(default_factory=list)
-    unfounded: int = 0
+    dangling: int = 0
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left = inputs[0]

@@ -164,7 +164,7 @@ def test_the_reason_says_what_is_full_and_what_takes_back_what_was_refused() -> 
     ]
     assert refused_by(alone) == (None, None)
     assert alone.held("0.left.refused") == 0
-    assert alone.operator.unfounded == 0
+    assert alone.operator.dangling == 0
     assert alone.on_batch([(first, -1), (second, 1)], [((7, "x", 1), 1)]) == Counter({(*second, 7, "x", 1): 1})
 
 

@@ -123,11 +123,11 @@ def test_a_limit_on_buffered_bytes_aborts() -> None:
         hosted.on_batch([((1, "a", 1), 1)], [])
 
 
-def test_unfounded_retractions_are_counted_and_left_out() -> None:
+def test_dangling_retractions_are_counted_and_left_out() -> None:
     sides = port(LEFT, Ingest.CHANGELOG), port(RIGHT, Ingest.CHANGELOG)
     hosted = Hosted(BidirectionalSpec(JoinKind.LEFT, *sides))
     assert not hosted.on_batch([((1, "a", 1), -1)], [])
-    assert hosted.query.counters["unfounded"] == 1
+    assert hosted.query.counters["dangling"] == 1
 
 
 def test_a_retraction_takes_a_row_that_differs_only_in_its_time() -> None:
@@ -139,7 +139,7 @@ def test_a_retraction_takes_a_row_that_differs_only_in_its_time() -> None:
     assert gone == {(1, "a", 10, None, None, None): -1}
     both = hosted.on_batch([((1, "a", 50), 1), ((1, "a", 60), -1), ((1, "a", 61), -1), ((1, "a", 62), -1)], [])
     assert both == {(1, "a", 11, None, None, None): -1}
-    assert hosted.query.counters["unfounded"] == 1
+    assert hosted.query.counters["dangling"] == 1
 
 
 def test_a_null_list_is_equal_to_none_but_where_null_safe() -> None:

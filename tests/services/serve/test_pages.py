@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from dovetail.services.serve.access.role import Role
-from dovetail.services.serve.gate import OPEN_PATHS, PAGE
 from dovetail.services.serve.routes import ENDPOINTS
 from dovetail.services.serve.routes.listings import LISTINGS, path_of
+from dovetail.services.serve.security_middleware import OPEN_PATHS, PAGE
 from dovetail.sql.catalog import Catalog, Query
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateStream

@@ -21,7 +21,7 @@ import pytest
 from dovetail.runtime.packages import PACKAGE_ROOT
 from dovetail.services.serve.access.role import Role
 from dovetail.services.serve.connections import MOST_WAITING
-from dovetail.services.serve.gate import PAGE_HEADER
+from dovetail.services.serve.security_middleware import PAGE_HEADER
 from tests.servers.certificates import write_certificates
 from tests.services.serve.world import PLAIN, World, error_of, lines_of
 

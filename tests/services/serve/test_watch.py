@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.clock import now_ms
-from dovetail.services.serve.watch.hour import Hour, QueryReadings
+from dovetail.services.serve.watch.metrics_window import MetricsWindow, QueryReadings
 from dovetail.services.serve.watch.reading import QueryReading
 from dovetail.services.serve.watch.watcher import Watcher
 from dovetail.services.session import Session
@@ -32,7 +32,7 @@ READINGS = st.lists(
 
 
 def hour_of(readings: list[QueryReading], most: int = 720) -> QueryReadings:
-    hour = Hour(most)
+    hour = MetricsWindow(most)
     for reading in readings:
         hour.add(reading)
     return hour.readings()
@@ -71,7 +71,7 @@ def test_what_is_kept_is_bounded_and_the_last(readings: list[QueryReading], most
 
 def test_readings_that_come_while_one_asks_are_not_among_them() -> None:
     """A look of a thread and the answer to a request may meet: the figures of one answer are equally long."""
-    hours = [Hour(720) for _ in range(20)]
+    hours = [MetricsWindow(720) for _ in range(20)]
     over = threading.Event()
 
     def look() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.joins.host.activity import Activity, NodeWork
-from dovetail.joins.state.holdings import Holding, KeyRows
+from dovetail.joins.state.arrangement_stats import ArrangementStats, KeyRows
 from dovetail.spark_jobs.exchange.report import BatchReport, to_batch
 
-HELD = Holding(2, 90, (1, 1), 3, (KeyRows("k", 2),))
+HELD = ArrangementStats(2, 90, (1, 1), 3, (KeyRows("k", 2),))
 DECODED = BatchReport(Counter(rows_in=3), activity=Activity(scans={0: NodeWork((3,), 3, 3, 10)}))
 LEFT = BatchReport(
-    Counter({"late": 1, "late.0": 1, "unfounded": 0}),
+    Counter({"late": 1, "late.0": 1, "dangling": 0}),
     {1: {0: (2, 90)}},
     {0: 700, 1: 900},
     700,

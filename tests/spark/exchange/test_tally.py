@@ -1,4 +1,4 @@
-"""A parcel that is missing, or comes twice, is found by whoever opens it."""
+"""A block that is missing, or comes twice, is found by whoever opens it."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.changelog.errors import EnvironmentFault
-from dovetail.spark_jobs.exchange.parcel import TALLY, Parcel, from_batch, in_order, to_batch
+from dovetail.spark_jobs.exchange.shuffle_block import TALLY, ShuffleBlock, from_batch, in_order, to_batch
 from dovetail.spark_jobs.exchange.tally import Sender, complete
 
 BUCKET_KEYS = (40, 41)
 places = st.lists(st.tuples(st.sampled_from((0, 1)), st.sampled_from((1, 2))), max_size=12)
-"""Bucket and level of each parcel that a sender sends."""
+"""Bucket and level of each block that a sender sends."""
 
 
-def sent(places: list[tuple[int, int]], name: str = "share 0") -> list[Parcel]:
+def sent(places: list[tuple[int, int]], name: str = "share 0") -> list[ShuffleBlock]:
     """What a sender sends, in two portions, as it comes out of Spark's rows."""
     sender, half = Sender(name), len(places) // 2
-    parcels = [Parcel(bucket, level, 0, 0, b"%d" % number) for number, (bucket, level) in enumerate(places)]
-    portions = [list(sender.numbered(parcels[:half])), [*sender.numbered(parcels[half:]), *sender.tallies()]]
+    blocks = [ShuffleBlock(bucket, level, 0, 0, b"%d" % number) for number, (bucket, level) in enumerate(places)]
+    portions = [list(sender.numbered(blocks[:half])), [*sender.numbered(blocks[half:]), *sender.tallies()]]
     return [one for portion in portions for one in from_batch(to_batch(portion, BUCKET_KEYS), BUCKET_KEYS)]
 
 
-def at(parcels: list[Parcel], bucket: int, level: int) -> list[Parcel]:
-    return [parcel for parcel in parcels if (parcel.bucket, parcel.level) == (bucket, level)]
+def at(blocks: list[ShuffleBlock], bucket: int, level: int) -> list[ShuffleBlock]:
+    return [block for block in blocks if (block.bucket, block.level) == (bucket, level)]
 
 
 @given(places, places, st.randoms(use_true_random=False))
 def test_all_that_came_is_opened_in_whatever_order(
     one: list[tuple[int, int]], other: list[tuple[int, int]], chance: random.Random
 ) -> None:
-    parcels = [*sent(one, "share 0"), *sent(other, "share 1")]
-    chance.shuffle(parcels)
+    blocks = [*sent(one, "share 0"), *sent(other, "share 1")]
+    chance.shuffle(blocks)
 
     for place in ((0, 1), (0, 2), (1, 1), (1, 2)):
-        opened = in_order(complete(at(parcels, *place)))
-        assert [parcel.rows for parcel in opened] == [
+        opened = in_order(complete(at(blocks, *place)))
+        assert [block.rows for block in opened] == [
             b"%d" % number for places in (one, other) for number, found in enumerate(places) if found == place
         ]
 
@@ -47,20 +47,20 @@ def test_all_that_came_is_opened_in_whatever_order(
 @given(st.lists(st.just((0, 1)), min_size=1, max_size=6), st.data())
 def test_one_that_is_missing_is_found(places: list[tuple[int, int]], data: st.DataObject) -> None:
     """Whichever it is, the one that tells how many there are among them."""
-    parcels = sent(places)
-    del parcels[data.draw(st.integers(0, len(parcels) - 1))]
+    blocks = sent(places)
+    del blocks[data.draw(st.integers(0, len(blocks) - 1))]
 
     with pytest.raises(EnvironmentFault, match="incompletely, or twice"):
-        complete([*parcels, *sent(places, "share 1")])
+        complete([*blocks, *sent(places, "share 1")])
 
 
 @given(st.lists(st.just((0, 1)), min_size=1, max_size=6), st.data())
 def test_one_that_comes_twice_is_found(places: list[tuple[int, int]], data: st.DataObject) -> None:
-    parcels = sent(places)
-    parcels.append(parcels[data.draw(st.integers(0, len(parcels) - 1))])
+    blocks = sent(places)
+    blocks.append(blocks[data.draw(st.integers(0, len(blocks) - 1))])
 
     with pytest.raises(EnvironmentFault, match="incompletely, or twice"):
-        complete(parcels)
+        complete(blocks)
 
 
 def test_the_error_names_the_sender_and_passes_by_itself() -> None:
@@ -70,5 +70,5 @@ def test_the_error_names_the_sender_and_passes_by_itself() -> None:
     with pytest.raises(EnvironmentFault) as found:
         complete([first, tally])
     assert pickle.loads(pickle.dumps(found.value)).retry
-    assert "of 2 parcels there are the numbers [0]" in str(found.value)
+    assert "of 2 blocks there are the numbers [0]" in str(found.value)
     assert "bucket 3 of level 1" in str(found.value)

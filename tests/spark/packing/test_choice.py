@@ -9,16 +9,16 @@ from dovetail.spark_jobs.packing.choice import (
     Candidate,
     Joining,
     Load,
+    LoadTracker,
     OpenPack,
     PackLimits,
-    Quiet,
     joinings,
 )
 
 LIMITS = PackLimits(after_s=60.0, state_bytes=1000, rows_per_s=100.0)
 
 
-def lived(quiet: Quiet, rows_per_s: float, state_bytes: int, from_s: int, to_s: int, before: int = 0) -> int:
+def lived(quiet: LoadTracker, rows_per_s: float, state_bytes: int, from_s: int, to_s: int, before: int = 0) -> int:
     rows = before
     for second in range(from_s, to_s + 1):
         rows = before + int((second - from_s) * rows_per_s)
@@ -27,7 +27,7 @@ def lived(quiet: Quiet, rows_per_s: float, state_bytes: int, from_s: int, to_s: 
 
 
 def test_a_view_that_is_quiet_for_long_enough_is_one() -> None:
-    quiet = Quiet(LIMITS)
+    quiet = LoadTracker(LIMITS)
     lived(quiet, 50, 500, 0, 59)
     assert not quiet.long_enough(7, 59)
     lived(quiet, 0, 500, 60, 60, before=3000)
@@ -37,7 +37,7 @@ def test_a_view_that_is_quiet_for_long_enough_is_one() -> None:
 
 
 def test_one_that_reads_much_or_holds_much_is_none_until_it_has_been_quiet_again() -> None:
-    quiet = Quiet(LIMITS)
+    quiet = LoadTracker(LIMITS)
     rows = lived(quiet, 500, 500, 0, 100)
     assert "rows a second" in quiet.loud(7)
     rows = lived(quiet, 10, 500, 101, 170, before=rows)
@@ -50,7 +50,7 @@ def test_one_that_reads_much_or_holds_much_is_none_until_it_has_been_quiet_again
 
 
 def test_a_restart_and_a_count_that_begins_anew_begin_the_time_anew() -> None:
-    quiet = Quiet(LIMITS)
+    quiet = LoadTracker(LIMITS)
     rows = lived(quiet, 50, 500, 0, 70)
     assert quiet.long_enough(7, 70)
     quiet.note(7, rows - 1, 500, 71)
@@ -60,7 +60,7 @@ def test_a_restart_and_a_count_that_begins_anew_begin_the_time_anew() -> None:
 
 
 def test_what_is_read_in_one_go_after_an_outage_is_no_reason_to_leave() -> None:
-    quiet = Quiet(LIMITS)
+    quiet = LoadTracker(LIMITS)
     rows = lived(quiet, 10, 500, 0, 70)
     quiet.note(7, rows + 100_000, 500, 71)
     rows = lived(quiet, 10, 500, 72, 80, before=rows + 100_000)
@@ -73,7 +73,7 @@ def test_what_is_read_in_one_go_after_an_outage_is_no_reason_to_leave() -> None:
 
 
 def test_one_that_is_at_work_on_a_long_batch_is_not_quiet() -> None:
-    quiet = Quiet(LIMITS)
+    quiet = LoadTracker(LIMITS)
     for second in range(61):
         quiet.note(7, 0, 0, second, batch=0, at_rest=False)
         quiet.note(8, 0, 0, second, batch=second, at_rest=False)
@@ -85,14 +85,14 @@ def test_one_that_is_at_work_on_a_long_batch_is_not_quiet() -> None:
 
 
 def test_one_that_holds_much_leaves_at_once() -> None:
-    quiet = Quiet(LIMITS)
+    quiet = LoadTracker(LIMITS)
     quiet.note(7, 0, 1001, 0)
     quiet.note(8, 0, 1000, 0)
     assert list(quiet.leaves([7, 8])) == [7]
 
 
 def test_of_those_that_do_too_much_together_the_greatest_leaves() -> None:
-    quiet = Quiet(LIMITS)
+    quiet = LoadTracker(LIMITS)
     for view in range(OF_ALL):
         quiet.note(view, 0, 1000, 0)
     assert quiet.leaves(range(OF_ALL)) == {}

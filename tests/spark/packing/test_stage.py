@@ -17,11 +17,11 @@ from dovetail.changelog.formats.heartbeat import heartbeat
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.state.durable_copy import DurableCopy
 from dovetail.joins.state.store import RunStore
-from dovetail.spark_jobs.exchange import parcel
+from dovetail.spark_jobs.exchange import shuffle_block
 from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS, ROWS_IN, BatchReport
 from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.packing.composition import read_together
-from dovetail.spark_jobs.packing.decode import parcels_of_pack
+from dovetail.spark_jobs.packing.decode import blocks_of_pack
 from dovetail.spark_jobs.packing.stage import forget_others, on_batch
 from dovetail.spark_jobs.stages.at_fault import at_fault, without_note
 from dovetail.spark_jobs.stages.heartbeats import outgoing
@@ -71,8 +71,8 @@ def records(values: Iterable[dict[str, object] | bytes], first: int = 0, keys: I
 
 
 def run(pack: Job, store: RunStore, pieces: list[tuple[str, int, pa.Table]], **how: bool) -> dict[int, SinkBatch]:
-    batches = parcels_of_pack(pack.ship(), pieces, to_every_bucket=how.get("to_every_bucket", False))
-    sent = [one for batch in batches for one in parcel.from_batch(batch, KEYS)]
+    batches = blocks_of_pack(pack.ship(), pieces, to_every_bucket=how.get("to_every_bucket", False))
+    sent = [one for batch in batches for one in shuffle_block.from_batch(batch, KEYS)]
     return on_batch(pack.members, store, complete(sent), cold=how.get("cold", False))
 
 

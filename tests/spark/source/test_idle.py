@@ -10,7 +10,7 @@ import pytest
 from dovetail.broker.offset_ranges import OffsetRange
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.dataflow.ports import Watermark
-from dovetail.spark_jobs.exchange.parcel import MARKS, from_batch
+from dovetail.spark_jobs.exchange.shuffle_block import MARKS, from_batch
 from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, silences
 from dovetail.spark_jobs.source.kafka_source import KafkaReader, Share
@@ -105,9 +105,9 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
     (share,) = reader.dealt(at(3), at(3, p0=5))
     assert isinstance(share, Share)
     assert share == Share((), (Silence("t", 0, 5),))
-    sent = [parcel for batch in reader.read(share) for parcel in from_batch(batch, job.bucket_keys)]
-    parcels = [parcel for bucket in (0, 1) for parcel in complete(one for one in sent if one.bucket == bucket)]
-    assert [(parcel.bucket, parcel.level, parcel.edge) for parcel in parcels] == [(0, 1, MARKS), (1, 1, MARKS)]
+    sent = [block for batch in reader.read(share) for block in from_batch(batch, job.bucket_keys)]
+    blocks = [block for bucket in (0, 1) for block in complete(one for one in sent if one.bucket == bucket)]
+    assert [(block.bucket, block.level, block.edge) for block in blocks] == [(0, 1, MARKS), (1, 1, MARKS)]
     first, second = reader.dealt(at(3), at(3, 4, p0=9))
     assert isinstance(first, Share)
     assert isinstance(second, Share)

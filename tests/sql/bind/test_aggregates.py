@@ -184,7 +184,7 @@ def test_all_rows_are_one_group_that_stays() -> None:
     assert world.drain() == [({"c": 1, "s": 3}, -1), ({"c": 0, "s": None}, 1)]
 
 
-def test_an_unfounded_retraction_counts_for_nothing() -> None:
+def test_an_dangling_retraction_counts_for_nothing() -> None:
     world = World.of(*DDL)
     world.start("SELECT k, count() AS n, sum(v) AS s FROM moves GROUP BY k")
     world.insert("moves", {"k": 1, "v": 5}, {"k": 1, "v": 7, "_tp_delta": -1})

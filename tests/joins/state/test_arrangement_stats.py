@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dovetail.changelog.changes import Changes
 from dovetail.joins.state.arrangement import Arrangement
+from dovetail.joins.state.arrangement_stats import TOP, ArrangementStats, KeyRows, holdings
 from dovetail.joins.state.durable_copy import DurableCopy
-from dovetail.joins.state.holdings import TOP, Holding, KeyRows, holdings
 from dovetail.joins.state.store import RunStore
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
@@ -30,7 +30,7 @@ def timed(key: int, times: Sequence[int]) -> pa.Table:
     return pa.table(columns, schema=TIMED)
 
 
-def held(store: RunStore) -> Holding:
+def held(store: RunStore) -> ArrangementStats:
     return holdings(store)["a"]
 
 
@@ -49,7 +49,7 @@ def test_an_arrangement_that_holds_nothing_is_told_of() -> None:
     store = RunStore()
     Arrangement(store, "a", SCHEMA, ["k"])
 
-    assert held(store) == Holding(0, 0, (0, 0), 0, ())
+    assert held(store) == ArrangementStats(0, 0, (0, 0), 0, ())
 
 
 def test_a_key_whose_rows_lie_in_many_runs_is_counted_in_all_of_them() -> None:

@@ -10,7 +10,7 @@ from dovetail.sql.syntax.redact import redacted
 
 
 @dataclass(frozen=True)
-class Setback:
+class Failure:
     """A query did not start, or ended by itself.
 
     told   why, to the user
@@ -21,8 +21,8 @@ class Setback:
     final: bool = False
 
     @staticmethod
-    def of(error: DovetailError) -> Setback:
-        return Setback(redacted(str(error)), final=not error.retry)
+    def of(error: DovetailError) -> Failure:
+        return Failure(redacted(str(error)), final=not error.retry)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Trouble:
 
 
 @dataclass
-class Troubles:
+class RetryState:
     """By id of the query. A start alone is no sign that a trouble is over: whoever watches the query says so.
 
     There is no end of patience. What the environment has broken it can mend, and nobody has to say that it has.

@@ -17,7 +17,7 @@ from dovetail.changelog.errors import Unsupported
 from dovetail.runtime.settings import Settings
 from dovetail.services.serve.access.users import User
 from dovetail.services.serve.refusals import RequestRefused
-from dovetail.services.serve.statements.handover import Handover
+from dovetail.services.serve.statements.thread_to_async_iterator import ThreadToAsyncIterator
 from dovetail.services.session import Session
 from dovetail.services.session.context import Confirm, Say
 
@@ -27,7 +27,7 @@ _RETRY = {"Retry-After": "1"}
 
 
 @dataclass
-class Seat:
+class PooledSession:
     """A session for one request at a time, with what it says and what the request agrees to."""
 
     opener: OpenSession
@@ -48,14 +48,14 @@ class Seat:
         raise Unsupported(what, fix='drop them one by one; or agree: {"sql": .., "agree": true}')
 
 
-class Desk:
+class StatementPool:
     """Work of requests, within bounds of number and time."""
 
     def __init__(self, settings: Settings, open_session: OpenSession) -> None:
         self._settings = settings
         self._open = open_session
         self._threads = ThreadPoolExecutor(settings.serve_statements, thread_name_prefix="statements")
-        self._free: queue.LifoQueue[Seat] = queue.LifoQueue()
+        self._free: queue.LifoQueue[PooledSession] = queue.LifoQueue()
         self._working: Counter[str] = Counter()
 
     @property
@@ -64,14 +64,14 @@ class Desk:
         return self._working.total()
 
     async def pieces(
-        self, user: User, make: Callable[[Seat, Event], Generator[T, None, None]], *, agree: bool = False
+        self, user: User, make: Callable[[PooledSession, Event], Generator[T, None, None]], *, agree: bool = False
     ) -> AsyncGenerator[T, None]:
         """What ``make`` makes on a thread, until the time of a request is over: RequestRefused then, 504.
 
         What nobody waits for any more is interrupted, and its place is free once it has ended.
         """
         self._expect_place(user)
-        handover = Handover(self._threads, lambda over: self._seated(make, over, agree=agree))
+        handover = ThreadToAsyncIterator(self._threads, lambda over: self._seated(make, over, agree=agree))
         self._working[user.name] += 1
         handover.finished.add_done_callback(lambda finished: self._left(user, finished))
         within_s = self._settings.serve_statement_s
@@ -90,7 +90,7 @@ class Desk:
     async def answer(self, user: User, ask: Callable[[Session], T]) -> T:
         """What ``ask`` gives, in the same bounds."""
 
-        def one(seat: Seat, _over: Event) -> Generator[T, None, None]:
+        def one(seat: PooledSession, _over: Event) -> Generator[T, None, None]:
             yield ask(seat.session)
 
         [answer] = [piece async for piece in self.pieces(user, one)]
@@ -121,7 +121,7 @@ class Desk:
             finished.exception()  # whoever waited for it has been told; one that nobody waits for is of no interest
 
     def _seated(
-        self, make: Callable[[Seat, Event], Generator[T, None, None]], over: Event, *, agree: bool
+        self, make: Callable[[PooledSession, Event], Generator[T, None, None]], over: Event, *, agree: bool
     ) -> Generator[T, None, None]:
         seat = self._seat()
         seat.notes.clear()
@@ -131,11 +131,11 @@ class Desk:
         finally:
             self._free.put(seat)
 
-    def _seat(self) -> Seat:
+    def _seat(self) -> PooledSession:
         try:
             return self._free.get_nowait()
         except queue.Empty:
-            return Seat(self._open)
+            return PooledSession(self._open)
 
     def close(self) -> None:
         """What is at work ends by itself; its session with the process."""

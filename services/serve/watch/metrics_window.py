@@ -16,7 +16,7 @@ _PLACE = {field.name: place for place, field in enumerate(fields(QueryReading))}
 _SECOND_MS = 1000.0
 
 
-class Hour:
+class MetricsWindow:
     """The last ``most`` readings. One thread adds them; others may ask for those that there are at any time."""
 
     def __init__(self, most: int) -> None:

@@ -19,7 +19,7 @@ from dovetail.runtime.serving.foreign_requests import (
     names_of,
 )
 from dovetail.runtime.settings import Settings
-from dovetail.services.serve.access.doorkeeper import Doorkeeper
+from dovetail.services.serve.access.authenticator import Authenticator
 from dovetail.services.serve.refusals import RequestRefused, refusal
 
 _HEADERS = {
@@ -52,10 +52,10 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-class Gate:
+class SecurityMiddleware:
     """An ASGI application in front of another one."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, doorkeeper: Doorkeeper) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, doorkeeper: Authenticator) -> None:
         self._app = app
         self._doorkeeper = doorkeeper
         self._hosts = hosts_of(settings.serve_bind, settings.serve_hosts)

@@ -10,13 +10,13 @@ from dovetail.services.serve.access.users import User, UserFile, owner_of
 from dovetail.services.serve.refusals import RequestRefused
 
 _LOG = logging.getLogger("dovetail.serve")
-EVERYBODY = User("everybody", Role.ADMIN)
+ANONYMOUS_ADMIN = User("everybody", Role.ADMIN)
 """Who asks where no user was ever added."""
 _BACK = "put it back, or make another one: dovetail user add NAME --role admin"
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dovetail"'}
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows the users as their file has them at the moment: it is read again whenever it has changed."""
 
     def __init__(self, file: UserFile) -> None:
@@ -34,7 +34,7 @@ class Doorkeeper:
         """The user behind the header ``Authorization``. Raises RequestRefused, 401; StackError for a damaged file."""
         users = self._current()
         if users is None:
-            return EVERYBODY
+            return ANONYMOUS_ADMIN
         if authorization is None:
             raise _refused("the request names no user", 'add the header "Authorization: Bearer <token>"')
         scheme, _, token = authorization.partition(" ")
@@ -51,7 +51,7 @@ class Doorkeeper:
     def expect_still(self, user: User) -> None:
         """Raises RequestRefused where the user, admitted before, would not be now."""
         users = self._current()
-        if users is None if user is EVERYBODY else user in (users or ()):
+        if users is None if user is ANONYMOUS_ADMIN else user in (users or ()):
             return
         raise _refused("the token was revoked", "ask an admin for another one: dovetail user add NAME --role reader")
 

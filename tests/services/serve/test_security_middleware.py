@@ -19,9 +19,9 @@ from dovetail.services.serve.access.first_admin import add_first_admin
 from dovetail.services.serve.access.role import Role
 from dovetail.services.serve.access.statement_roles import role_for
 from dovetail.services.serve.access.users import UserFile
-from dovetail.services.serve.gate import FORM_TYPES, PAGE_HEADER, is_loopback
 from dovetail.services.serve.process import expect_protected
 from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.security_middleware import FORM_TYPES, PAGE_HEADER, is_loopback
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Statement
 from tests.services.serve.world import PLAIN, World, error_of, rows_of

@@ -1,6 +1,6 @@
-"""``Parcel``: the unit that crosses an exchange, and its form as a row of Spark.
+"""``ShuffleBlock``: the unit that crosses an exchange, and its form as a row of Spark.
 
-A parcel carries the rows of one edge for one bucket. Five edges belong to no operator and are only forwarded by the
+A block carries the rows of one edge for one bucket. Five edges belong to no operator and are only forwarded by the
 levels, so that what they carry reaches the task that needs it in the same batch:
 
     REJECTED  records that could not be decoded, or that a budget has refused, to the sink: they are written in the
@@ -8,11 +8,11 @@ levels, so that what they carry reaches the task that needs it in the same batch
     LATE      rows that came behind the watermark, to the sink, where the query has a topic for them
     MARKS     event times seen per input partition, to every bucket of the level of their edge
     REPORT    what a task or a bucket reports (``spark_jobs.exchange.report``), to the last stage
-    TALLY     how many parcels a sender has for a bucket, to whoever opens them (``spark_jobs.exchange.tally``)
+    TALLY     how many blocks a sender has for a bucket, to whoever opens them (``spark_jobs.exchange.tally``)
 
 And one is that of a pack, whose only stage opens it:
 
-    MEMBER    the parcels of a member, whose number is the origin
+    MEMBER    the blocks of a member, whose number is the origin
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class ShuffleBlock:
     """bucket  number of the receiving bucket
-    level   number of the level that opens the parcel
+    level   number of the level that opens the block
     edge    the edge its rows travel on
-    origin  Kafka partition or bucket that sent it; orders the parcels of an edge, whatever order Spark delivers
+    origin  Kafka partition or bucket that sent it; orders the blocks of an edge, whatever order Spark delivers
     rows    the packed rows
     sender  the task or bucket that sent it
     number  of it among those of its sender for this bucket and level; of a TALLY: how many these are
@@ -65,9 +65,9 @@ class Parcel:
     number: int = 0
 
 
-def to_batch(parcels: Iterable[Parcel], bucket_keys: tuple[int, ...]) -> pa.RecordBatch:
-    """The parcels as rows of Spark; ``bucket_keys[n]`` is the value that Spark's hash sends to partition n."""
-    columns = [(bucket_keys[p.bucket], p.level, p.edge, p.origin, p.rows, p.sender, p.number) for p in parcels]
+def to_batch(blocks: Iterable[ShuffleBlock], bucket_keys: tuple[int, ...]) -> pa.RecordBatch:
+    """The blocks as rows of Spark; ``bucket_keys[n]`` is the value that Spark's hash sends to partition n."""
+    columns = [(bucket_keys[p.bucket], p.level, p.edge, p.origin, p.rows, p.sender, p.number) for p in blocks]
     return pa.RecordBatch.from_arrays(
         [pa.array(values, field.type) for values, field in zip(zip(*columns, strict=True), SCHEMA, strict=True)]
         if columns
@@ -76,11 +76,11 @@ def to_batch(parcels: Iterable[Parcel], bucket_keys: tuple[int, ...]) -> pa.Reco
     )
 
 
-def from_batch(batch: pa.RecordBatch, bucket_keys: tuple[int, ...]) -> Iterator[Parcel]:
+def from_batch(batch: pa.RecordBatch, bucket_keys: tuple[int, ...]) -> Iterator[ShuffleBlock]:
     for row in zip(*(batch.column(name).to_pylist() for name in SCHEMA.names), strict=True):
-        yield Parcel(bucket_keys.index(row[0]), *row[1:])
+        yield ShuffleBlock(bucket_keys.index(row[0]), *row[1:])
 
 
-def in_order(parcels: Iterable[Parcel]) -> list[Parcel]:
-    """The order in which a level takes its parcels: the same in every replay."""
-    return sorted(parcels, key=lambda parcel: (parcel.edge, parcel.origin, parcel.sender, parcel.number))
+def in_order(blocks: Iterable[ShuffleBlock]) -> list[ShuffleBlock]:
+    """The order in which a level takes its blocks: the same in every replay."""
+    return sorted(blocks, key=lambda block: (block.edge, block.origin, block.sender, block.number))

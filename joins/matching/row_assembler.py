@@ -14,7 +14,7 @@ from dovetail.joins.state.arrangement import Matches
 
 
 @dataclass(frozen=True)
-class Pairing:
+class RowAssembler:
     """How rows of ``left`` and ``right`` form a row of the output; ``condition`` tests it, NULL counting as false.
 
     default_pads   a missing side holds the default of each type, not NULL

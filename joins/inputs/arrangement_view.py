@@ -12,7 +12,7 @@ import pyarrow as pa
 from dovetail.joins.state.arrangement import Matches
 
 
-class HeldRows(Protocol):
+class ArrangementView(Protocol):
     """What matching asks of an arrangement; ``keys``, where they are left out, are those of the rows held."""
 
     @property

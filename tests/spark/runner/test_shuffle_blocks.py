@@ -17,13 +17,13 @@ from tests.spark.kafka import multiset, send, values
 pytestmark = pytest.mark.services
 
 
-def without_one(parcels: DataFrame) -> DataFrame:
-    return parcels.where("NOT (edge = 0 AND number = 0)")
+def without_one(blocks: DataFrame) -> DataFrame:
+    return blocks.where("NOT (edge = 0 AND number = 0)")
 
 
-def with_one_twice(parcels: DataFrame) -> DataFrame:
+def with_one_twice(blocks: DataFrame) -> DataFrame:
     times = "explode(CASE WHEN edge = 0 AND number = 0 THEN array(1, 2) ELSE array(1) END) AS time"
-    return parcels.selectExpr("*", times).drop("time")
+    return blocks.selectExpr("*", times).drop("time")
 
 
 @pytest.mark.parametrize("faulty", [without_one, with_one_twice])
@@ -39,13 +39,13 @@ def test_a_batch_that_is_not_whole_is_not_computed_with(
     send(broker, users, [{"id": n, "k": n, "name": f"user {n}"} for n in range(10)], [{"id": n} for n in range(10)])
     send(broker, orders, [{"k": n % 10, "a": f"order {n}"} for n in range(50)])
 
-    whole = kafka_source.parcels
+    whole = kafka_source.blocks
 
     def broken(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
         return faulty(whole(session, job, limit))
 
     with monkeypatch.context() as fault:
-        fault.setattr(kafka_source, "parcels", broken)
+        fault.setattr(kafka_source, "blocks", broken)
         query = queries.start(dataflow, name)
         with pytest.raises(EnvironmentFault, match="incompletely, or twice"):
             queries.drain(query, dataflow)

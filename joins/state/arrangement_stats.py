@@ -34,7 +34,7 @@ class KeyRows:
 
 
 @dataclass(frozen=True)
-class Holding:
+class ArrangementStats:
     """What is held under the name of one arrangement.
 
     rows, bytes  a row and its retraction count both, until they meet in a merge
@@ -51,19 +51,19 @@ class Holding:
     top: tuple[KeyRows, ...]
 
 
-def holdings(store: RunStore) -> dict[str, Holding]:
+def holdings(store: RunStore) -> dict[str, ArrangementStats]:
     """By name, of the arrangements that were opened on ``store``."""
     return {name: _holding(store.runs[name], layout) for name, layout in sorted(store.layouts.items())}
 
 
-def _holding(runs: Sequence[Run], layout: KeyLayout) -> Holding:
+def _holding(runs: Sequence[Run], layout: KeyLayout) -> ArrangementStats:
     keys = [run.weights.keys for run in runs]
     words = np.array(sorted({word for run in runs for word in run.weights.heaviest}), dtype=np.uint64)
     counts = sum((_counts(run, words, layout.order) for run in runs), np.zeros(len(words), dtype=np.int64))
     heaviest = [at for at in np.argsort(-counts, kind="stable")[:TOP] if counts[at] > 1]
     keyed = [(_key(runs, words[at], layout.keys), int(counts[at])) for at in heaviest]
     matching = [count for key, count in keyed if not any_null(key, layout.strict).any()]
-    return Holding(
+    return ArrangementStats(
         rows=sum(map(len, runs)),
         bytes=sum(run.bytes for run in runs),
         keys=(max(keys, default=0), sum(keys)),

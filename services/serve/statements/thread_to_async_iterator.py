@@ -16,7 +16,7 @@ _WAITING = 4
 _LOOK_S = 0.1
 
 
-class Handover(Generic[T]):
+class ThreadToAsyncIterator(Generic[T]):
     """The pieces that ``make`` makes on a thread of ``executor``.
 
     ``over`` is set when nobody takes them any more: ``make`` is given it, and ends as soon as it can; what it computes

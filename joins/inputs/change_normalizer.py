@@ -24,22 +24,22 @@ from dovetail.joins.state.store import RunStore
 
 
 @dataclass
-class Intake:
+class ChangeNormalizer:
     """The rows that reach a port, as changes to its arrangement.
 
     APPEND, CHANGES   as they are
     UPSERT            the last record of a primary key counts, or that of the greatest version: -1 of the row held,
                       +1 of the new one; a delete only -1
-    CHANGELOG_KV      +1 is an upsert; -1 deletes the row it equals, else it is unfounded
-    CHANGELOG         -1 takes one equal row away; where none is there when it comes it is unfounded
+    CHANGELOG_KV      +1 is an upsert; -1 deletes the row it equals, else it is dangling
+    CHANGELOG         -1 takes one equal row away; where none is there when it comes it is dangling
 
-    Rows come in the order of their arrival. Unfounded retractions are counted and left out; so are, before anything is
+    Rows come in the order of their arrival. Dangling retractions are counted and left out; so are, before anything is
     made of them, the records that the budget of the port refuses.
     """
 
     port: Port
     arrangement: Arrangement
-    unfounded: int = 0
+    dangling: int = 0
     _budget: RowBudget | None = field(default=None, kw_only=True)
 
     @staticmethod
@@ -51,7 +51,7 @@ class Intake:
         order: str = "",
         counted: bool = False,
         cut_by: CutBy | None = None,
-    ) -> Intake:
+    ) -> ChangeNormalizer:
         schema = port.schema
         subkeys: tuple[str, ...] = ()
         if port.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV):
@@ -63,7 +63,7 @@ class Intake:
         if port.everywhere:
             cut_by = CutBy((), everywhere=True)
         held = Arrangement(store, name, schema, port.keys, subkeys, null_safe, order, cut_by, counted)
-        return Intake(port, held, _budget=RowBudget.of(port, held, store, name))
+        return ChangeNormalizer(port, held, _budget=RowBudget.of(port, held, store, name))
 
     def taken_in(self, rows: pa.Table | None) -> Changes:
         """As ``changes``; None, or a table without rows: there are none."""
@@ -162,7 +162,7 @@ class Intake:
             [True] * len(self.port.told_apart_by),
         )
         deleted = np.unique(owner[aimed[equal]])
-        self.unfounded += len(retracting) - len(deleted)
+        self.dangling += len(retracting) - len(deleted)
         target[deleted] = -1
         return target
 
@@ -186,7 +186,7 @@ class Intake:
         missing = shortfalls(number, deltas, held)
         candidates = Changes.concat(match.changes for match in found)
         taken = allotted(np.concatenate([one.probe for one in found]), candidates.deltas, retracted - missing)
-        self.unfounded += int(missing.sum())
+        self.dangling += int(missing.sum())
         gone = Changes.with_deltas(candidates.rows, -taken)
         return Changes.concat([inserted, gone]).consolidated()
 
