@@ -15,12 +15,13 @@ from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.bind.aggregates import is_grouped
 from dovetail.sql.bind.binder import Binder
-from dovetail.sql.bind.bounded.snapshot import Snapshot, snapshot_of
+from dovetail.sql.bind.bounded.bounded_query import snapshot_of
 from dovetail.sql.bind.ending_limit import without_ending_limit
 from dovetail.sql.bind.from_clause.inlined_view import inlined
 from dovetail.sql.bind.named_columns import named_as
 from dovetail.sql.bind.reading import reading
 from dovetail.sql.bind.static import is_static
+from dovetail.sql.compile.snapshot import Snapshot, snapshot_of_plan
 from dovetail.sql.fragments import Fragment
 from dovetail.sql.functions.growth import counted
 from dovetail.sql.functions.translate import Dialect
@@ -216,8 +217,7 @@ def _planned(
     name: str, statement: Select | CreateView, catalog: Consulted, merged: QuerySettings, sizes: Sizes | None
 ) -> Plan:
     if is_static(statement.query, {}, catalog):
-        query, dialect = reading(statement, catalog)
-        snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect)
+        snapshot = _bounded(statement, catalog)
         reads = tuple(relation for relation in snapshot.relations if not is_of_system(relation))
         return Plan(name, merged, snapshot=snapshot, reads=reads, made_of=catalog.made_of)
     bound = bound_query(name, statement, catalog, merged)
@@ -253,6 +253,11 @@ def _refuse_lone_table(plan: Output) -> None:
                     where="in FROM",
                     fix=f"join a stream with them: FROM stream JOIN {below.alias} ON ..",
                 )
+
+
+def _bounded(statement: Select | CreateView, catalog: Relations) -> Snapshot:
+    query, dialect = reading(statement, catalog)
+    return snapshot_of(query, catalog, _stream_of(catalog), dialect)
 
 
 def bound_query(name: str, statement: Select | CreateView, catalog: Relations, settings: QuerySettings) -> QueryPlan:
@@ -367,9 +372,13 @@ def _refuse_idle_policy(emit: Emit | None, node: Node) -> None:
 
 
 def recompute(name: str, statement: Select | CreateView, catalog: Relations) -> Snapshot:
-    """The batch query that says what the rows of ``statement`` should be now."""
-    query, dialect, _ = _read(statement, catalog, checked(statement.settings))
-    return snapshot_of(query, catalog, _stream_of(catalog), dialect)
+    """The batch query that says what the rows of ``statement`` should be now: the plan of a streaming query before any
+    rule, as DuckDB computes it.
+    """
+    if is_static(statement.query, {}, catalog):
+        return _bounded(statement, catalog)
+    bound = bound_query(name, statement, catalog, checked(statement.settings))
+    return snapshot_of_plan(bound.rows, bound.columns)
 
 
 def stream_of(catalog: Relations, name: str) -> Stream:

@@ -15,8 +15,8 @@ from dovetail.services.session.context import Context
 from dovetail.services.session.dictionaries.sources import dictionary_rows
 from dovetail.services.session.dictionaries.system_dictionaries import statistics
 from dovetail.services.session.letters.letter_topic import letters_now
-from dovetail.sql.bind.bounded.snapshot import Snapshot
-from dovetail.sql.bind.bounded.snapshot_items import content_schema
+from dovetail.sql.bind.bounded.bounded_binder import content_schema
+from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import stream_of
 from dovetail.sql.relations import Stream
 from dovetail.sql.syntax.statements import CreateDictionary
@@ -96,5 +96,5 @@ def columns_read(schema: StreamSchema, reads: Callable[[str], bool]) -> tuple[st
 
 def _with_all_columns(stream: Stream, rows: pa.Table) -> pa.Table:
     """The rows as a bounded query reads them, the columns that are not there NULL."""
-    nothing = {field.name: pa.nulls(rows.num_rows, field.type) for field in content_schema(stream)}
+    nothing = {field.name: pa.nulls(rows.num_rows, field.type) for field in content_schema(stream.schema)}
     return pa.table({name: rows.column(name) if name in rows.column_names else nothing[name] for name in nothing})

@@ -30,8 +30,9 @@ from dovetail.services.session.context import Context
 from dovetail.services.session.frames.fitted_columns import fitted
 from dovetail.services.session.result import Done
 from dovetail.services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
-from dovetail.sql.bind.bounded.snapshot import Snapshot, snapshot_of
+from dovetail.sql.bind.bounded.bounded_query import snapshot_of
 from dovetail.sql.bind.reading import dialect_of
+from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import plan_query, stream_of
 from dovetail.sql.relations import Stream
 from dovetail.sql.syntax.parse import parse_one

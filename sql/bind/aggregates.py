@@ -38,6 +38,8 @@ from dovetail.sql.syntax.rules import Rules
 
 KEY, ARGUMENT = "__g", "__a"
 """What the names of computed keys and arguments begin with."""
+ONE = Expr(exp.Literal.number(1), pa.int32())
+"""What a row has that has no column."""
 SET = "__set"
 """The number of the grouping set that a row is for."""
 _BITS = 63
@@ -141,6 +143,8 @@ class Groups:
     rules: Rules
     around: Sequence[pa.Field] = ()
     """Of a subquery: the columns of the queries around it."""
+    bounded: bool = False
+    """The rows are all there: each call is computed by the engine."""
     columns: dict[str, Expr] = field(default_factory=dict)
     keys: dict[Structure, str] = field(default_factory=dict)
     """Each key -> the column that holds it."""
@@ -212,7 +216,8 @@ class Groups:
             if known == expr:
                 return name
         name = expr.plain or ""
-        if not name or self.known.field(name).type != expr.type:
+        outside = self.bounded and name not in self.input.schema.names
+        if not name or outside or self.known.field(name).type != expr.type:
             name = f"{prefix}{sum(known.startswith(prefix) for known in self.columns)}"
         self.columns[name] = expr
         return name
@@ -223,12 +228,16 @@ class Groups:
         def replaced(node: exp.Expr) -> exp.Expr:
             if (key := self.keys.get(structure(node))) is not None:
                 return exp.column(exp.to_identifier(key, quoted=True))
+            if node.find_ancestor(exp.Query) is not None and not isinstance(node, exp.Column):
+                # The calls of a subquery are its own; what it reads of the rows around is of the groups.
+                return node
             if is_grouping(node):
                 return self._grouping(node, place)
             if isinstance(node, exp.Window):
                 return over_others(node, replaced)
             if is_call(node):
-                name = self._aggregated(call_of(node, place), place) if is_folded(node) else self._gathered(node, place)
+                folded = is_folded(node) and not self.bounded
+                name = self._aggregated(call_of(node, place), place) if folded else self._gathered(node, place)
                 return exp.column(exp.to_identifier(name, quoted=True))
             if isinstance(node, exp.Column) and node.name in self.input.schema.names:
                 raise _ungrouped(node.name, place)
@@ -275,8 +284,8 @@ class Groups:
         columns = self.columns
         if not columns:
             # A row has at least one column, so that it can be told from others.
-            first = self.input.schema.names[0]
-            columns = {first: self.input.column(first)}
+            first = next(iter(self.input.schema.names), "")
+            columns = {first: self.input.column(first)} if first else {ARGUMENT: ONE}
         return Aggregate(
             Map(self.input, tuple(columns.items())),
             by,
@@ -287,10 +296,10 @@ class Groups:
 
 
 def distinct(
-    node: Node, columns: Sequence[tuple[str, Expr]], place: str, rules: Rules
+    node: Node, columns: Sequence[tuple[str, Expr]], place: str, rules: Rules, bounded: bool = False
 ) -> tuple[Node, tuple[tuple[str, Expr], ...]]:
     """SELECT DISTINCT: the groups of all columns."""
-    groups = Groups(node, rules)
+    groups = Groups(node, rules, bounded=bounded)
     for _, expr in columns:
         groups.add_key(expr)
     over = tuple((name, Expr(groups.over(expr.tree, place), expr.type)) for name, expr in columns)

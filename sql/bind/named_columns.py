@@ -26,13 +26,6 @@ def columns_of_alias(named: exp.Expr) -> list[str]:
     return [column.name for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
 
 
-def without_columns(named: exp.Expr) -> exp.Expr:
-    """An item of FROM without the names in brackets after its alias."""
-    made = named.copy()
-    made.args["alias"].set("columns", None)
-    return made
-
-
 def under_alias(named: exp.Expr, columns: Sequence[tuple[str, Value]]) -> list[tuple[str, Value]]:
     """The columns of a CTE or an item of FROM by the names that its alias gives them."""
     given = columns_of_alias(named)
@@ -45,12 +38,6 @@ def with_names(query: exp.Query, names: Sequence[str]) -> exp.Query:
     made = query.copy()
     made.meta[_NAMES] = tuple(names)
     return made
-
-
-def as_cte(name: str, query: exp.Query) -> exp.CTE:
-    """``query`` under a name, with the names that ``with_names`` gave its columns."""
-    columns = [exp.to_identifier(column, quoted=True) for column in query.meta.get(_NAMES, ())]
-    return exp.CTE(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier(name), columns=columns))
 
 
 def named_as(query: exp.Query, columns: Sequence[tuple[str, Value]]) -> list[tuple[str, Value]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import Protocol
 
 import pyarrow as pa
 from sqlglot import exp
@@ -53,19 +54,40 @@ class Within:
 STREAM = Within()
 
 
+class Expressions(Protocol):
+    """How a query reads its expressions: as engine's trees, over the internal columns of a scope.
+
+    bounded  it has all its rows
+    """
+
+    @property
+    def bounded(self) -> bool: ...
+
+    def value(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr: ...
+
+    def condition(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
+        """As ``value``, of what is true or false."""
+        ...
+
+    def on(self, term: exp.Expr, left: Scope, right: Scope) -> exp.Expr:
+        """As ``condition``, of a term of ON."""
+        ...
+
+
 def resolved(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
     """``expression`` of a query over streams, as the engine's tree over the internal columns of ``scope``."""
     _refuse(expression, clause)
-    return _translated(typed(expression, scope, clause).tree, expression, clause)
+    return translated(typed(expression, scope, clause).tree, expression, clause)
 
 
 def resolved_condition(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
     """As ``resolved``, for what is true or false."""
     _refuse(expression, clause)
-    return _translated(condition(expression, scope, clause), expression, clause)
+    return translated(condition(expression, scope, clause), expression, clause)
 
 
-def _translated(tree: exp.Expr, written: exp.Expr, clause: str) -> exp.Expr:
+def translated(tree: exp.Expr, written: exp.Expr, clause: str) -> exp.Expr:
+    """``tree``, if all of ``written`` was translated. Raises Unsupported."""
     refuse_untranslated(tree, place_of(written, clause))
     return tree
 
@@ -86,7 +108,7 @@ def condition(expression: exp.Expr, scope: Scope, clause: str, within: Within = 
 def resolved_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope) -> exp.Expr:
     """A term of ON: as ``resolved``, but ``date_diff(unit, a, b)`` is a - b at the columns' own precision."""
     _refuse(term, "JOIN .. ON")
-    return _translated(typed_on(term, scope, left, right).tree, term, "JOIN .. ON")
+    return translated(typed_on(term, scope, left, right).tree, term, "JOIN .. ON")
 
 
 def typed_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope, within: Within = STREAM) -> Typed:

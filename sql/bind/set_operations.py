@@ -20,8 +20,8 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.dataflow.ports import SetKind
 from dovetail.sql.bind.aggregates import distinct
+from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.scope import place_of
-from dovetail.sql.bind.select_clauses import Bound
 from dovetail.sql.expressions.evaluate import common_type
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.nodes import Map, Node, SetOperation, Static, UnionAll
@@ -42,7 +42,9 @@ def is_distinct(combined: exp.SetOperation) -> bool:
     return bool(combined.args.get("distinct"))
 
 
-def combined_rows(combined: exp.SetOperation, parts: Sequence[Bound], alias: str, rules: Rules) -> Bound:
+def combined_rows(
+    combined: exp.SetOperation, parts: Sequence[Bound], alias: str, rules: Rules, bounded: bool = False
+) -> Bound:
     """The rows of ``parts``, as the set operation has them. Raises SqlError where their columns do not agree."""
     word = name_of(combined)
     place = place_of(combined, word)
@@ -62,7 +64,7 @@ def combined_rows(combined: exp.SetOperation, parts: Sequence[Bound], alias: str
         node: Node = UnionAll(inputs, schema)
         columns = _columns_of(node, names)
         if is_distinct(combined):
-            node, columns = distinct(node, columns, place, rules)
+            node, columns = distinct(node, columns, place, rules, bounded)
         return Bound(node, columns, marked)
     left, right = inputs
     node = SetOperation(_kind(combined), left, right, schema)
@@ -92,8 +94,15 @@ def _type(parts: Sequence[Bound], at: int, name: str, place: str) -> pa.DataType
     """One that holds the values of a column of all parts."""
     kind = parts[0].columns[at][1].type
     for part in parts[1:]:
-        kind = common_type(kind, part.columns[at][1].type, name, place)
+        kind = united(kind, part.columns[at][1].type, name, place)
     return kind
+
+
+def united(first: pa.DataType, second: pa.DataType, column: str, place: str) -> pa.DataType:
+    """The type of a column of rows that have it in both types; NULL is of any. Raises SqlError where there is none."""
+    if pa.types.is_null(first) or pa.types.is_null(second):
+        return second if pa.types.is_null(first) else first
+    return common_type(first, second, column, place)
 
 
 def _part(part: Bound, schema: pa.Schema, word: str, place: str) -> Map:

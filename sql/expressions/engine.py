@@ -45,8 +45,8 @@ def _read(sql: str) -> exp.Expr:
     return sqlglot.parse_one(sql, read=EngineSql)
 
 
-def text(tree: exp.Expr, identify: bool = False) -> str:
-    return tree.sql(dialect=EngineSql, identify=identify, unsupported_level=sqlglot.ErrorLevel.IGNORE)
+def text(tree: exp.Expr) -> str:
+    return tree.sql(dialect=EngineSql, unsupported_level=sqlglot.ErrorLevel.IGNORE)
 
 
 def type_name(kind: pa.DataType) -> str:

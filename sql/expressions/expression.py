@@ -21,6 +21,9 @@ from dovetail.sql.expressions.times.digits import narrowed
 Structure = Hashable
 """Equal for trees that compute the same in the same way."""
 
+KIND = "type"
+"""The key in the metadata of a tree under which its type stands, where the engine could not tell it."""
+
 _MARKS = frozenset({"big_int", "safe", "typed"})
 """What the parser notes on a node beside its parts; a node that is built by hand has none of it."""
 
@@ -51,11 +54,13 @@ class Expr:
         Raises UnknownName for a function that the engine does not have, SqlError for one that does not fit its
         arguments.
         """
+        if (known := tree.meta.get(KIND)) is not None:
+            return Expr(tree, known)
         untyped = Expr(tree, pa.null())
         if (plain := untyped.plain) is not None:
             return untyped.held_as(schema.field(plain).type)
         try:
-            kind = _engine_type(tree, schema, place)
+            kind = _engine_type(without_subqueries(tree), schema, place)
         except EngineRefused as fault:
             types = dict(zip(schema.names, schema.types, strict=True))
             raise refused_part(tree, types, lambda part: _engine_type(part, schema, place), fault) from None
@@ -125,14 +130,28 @@ def equality(left: Expr, right: Expr) -> exp.Expr:
     return exp.EQ(this=left.tree.copy(), expression=right.tree.copy())
 
 
+def without_subqueries(tree: exp.Expr) -> exp.Expr:
+    """The tree with a value of its type in the place of each subquery, whose names are its own."""
+    if tree.find(exp.Query, exp.Exists) is None:
+        return tree
+    return tree.copy().transform(lambda node: node if (kind := node.meta.get(KIND)) is None else null_of(kind))
+
+
+def null_of(kind: pa.DataType) -> exp.Expr:
+    if pa.types.is_null(kind):
+        return exp.Null()
+    return exp.Cast(this=exp.Null(), to=exp.DataType.build(engine.type_name(kind), dialect="duckdb"))
+
+
 def columns_read(tree: exp.Expr) -> tuple[str, ...]:
-    """The columns that a tree reads, in order of appearance."""
+    """The columns that a tree reads, in order of appearance; those that a subquery in it reads are its own affair."""
     return tuple(dict.fromkeys(node.name for node in tree.find_all(exp.Column, bfs=False) if _is_read(node, tree)))
 
 
 def structure(tree: exp.Expr) -> Structure:
     """What a tree is, apart from how it is written."""
-    tree = tree.unnest()
+    while (inner := tree.unnest()) is not tree:
+        tree = inner
     if isinstance(tree, exp.Identifier):
         return exp.Identifier, tree.name
     parts = ((name, _part(tree, tree.args[name])) for name in sorted(tree.args) if name not in _MARKS)
@@ -157,6 +176,8 @@ def _is_read(node: exp.Expr, root: exp.Expr | None) -> bool:
     around: exp.Expr | None = node
     while around is not None and around is not root:
         around = around.parent
+        if isinstance(around, exp.Query):
+            return False
         if isinstance(around, exp.Lambda) and node.name in {argument.name for argument in around.expressions}:
             return False
     return True

@@ -9,15 +9,11 @@ from functools import cached_property
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.expression import KIND, Expr, null_of, without_subqueries
 from dovetail.sql.expressions.partitions.window_calls import over_others
 from dovetail.sql.functions.aggregate_calls import is_aggregate_call, result_type
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.rules import Rules
-
-KIND = "type"
-"""The key in the metadata of a tree under which its type stands, where the engine could not tell it."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +38,19 @@ class Environment:
         return self._of_rows(self._without_aggregates(tree))
 
     def _of_rows(self, tree: exp.Expr) -> pa.DataType:
-        return Expr.over(_without_subqueries(tree), self.schema, self.place).type
+        return Expr.over(without_subqueries(tree), self.schema, self.place).type
 
     def _without_aggregates(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a value of the type of each aggregate and subquery in its place: types are asked of rows."""
 
         def value(node: exp.Expr) -> exp.Expr:
             if (known := node.meta.get(KIND)) is not None:
-                return _null_of(known)
+                return null_of(known)
             if isinstance(node, exp.Window):
                 return over_others(node, value)
             if not is_aggregate_call(node):
                 return node
-            return _null_of(self.aggregate_type(node) or self._of_rows(node))
+            return null_of(self.aggregate_type(node) or self._of_rows(node))
 
         if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or is_aggregate_call(tree):
             return tree
@@ -62,21 +58,10 @@ class Environment:
 
     def aggregate_type(self, tree: exp.Expr) -> pa.DataType | None:
         """The type of an aggregate of the engine that streams have; None for others."""
-        return result_type(_without_subqueries(tree), self.schema, self.place, self.rules)
+        return result_type(without_subqueries(tree), self.schema, self.place, self.rules)
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)
 
     def with_names(self, types: Mapping[str, pa.DataType]) -> Environment:
         return replace(self, types={**self.types, **types})
-
-
-def _without_subqueries(tree: exp.Expr) -> exp.Expr:
-    """The tree with a value of its type in the place of each subquery, whose names are its own."""
-    if tree.find(exp.Query, exp.Exists) is None:
-        return tree
-    return tree.copy().transform(lambda node: node if (kind := node.meta.get(KIND)) is None else _null_of(kind))
-
-
-def _null_of(kind: pa.DataType) -> exp.Expr:
-    return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))

@@ -16,8 +16,8 @@ from dovetail.changelog.errors import InternalError
 from dovetail.changelog.schema import TIME, StreamSchema
 from dovetail.changelog.topic_content import content
 from dovetail.joins.dataflow.graph import Dataflow
-from dovetail.sql.bind.bounded.snapshot import Snapshot
 from dovetail.sql.catalog import Catalog, What
+from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.engines import Engine
 from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.query_settings import Value

@@ -6,8 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dovetail.sql.bind.bounded.bounded_query import snapshot_of
+from dovetail.sql.bind.reading import reading
+from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import Plan, plan_query, recompute
 from dovetail.sql.query_settings import Value
+from dovetail.sql.relations import Consulted
 from dovetail.sql.syntax.parse import parse, parse_one
 from dovetail.sql.syntax.statements import CreateStream, CreateView, Select
 from tests.conformance.memory import MemoryHost
@@ -57,9 +61,19 @@ class World:
         return Counter({row: count for row, count in self.net.items() if count})
 
     def recomputed(self, query: str) -> Counter[tuple[object, ...]]:
-        """The same query over the content of its inputs, as a batch."""
-        rows = self.engine._answered(recompute("q", select(query), self.engine.catalog))  # noqa: SLF001
-        return Counter(values(row) for row in rows)
+        """What DuckDB makes of the plan of the same query over the content of its inputs."""
+        return self._answered(recompute("q", select(query), self.engine.catalog))
+
+    def over_content(self, query: str) -> Counter[tuple[object, ...]]:
+        """The same query bound as one over ``table(x)``: every stream is its content."""
+        catalog = Consulted.of(self.engine.catalog)
+        written, dialect = reading(select(query), catalog)
+        return self._answered(
+            snapshot_of(written, catalog, lambda view: plan_query(view.name, view, catalog).stream(), dialect)
+        )
+
+    def _answered(self, snapshot: Snapshot) -> Counter[tuple[object, ...]]:
+        return Counter(values(row) for row in self.engine._answered(snapshot))  # noqa: SLF001
 
 
 def values(row: Mapping[str, object]) -> tuple[object, ...]:

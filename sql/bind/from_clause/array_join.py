@@ -16,7 +16,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.bind.from_clause.from_item import FromItem
-from dovetail.sql.bind.resolve import resolved
+from dovetail.sql.bind.resolve import Expressions
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.functions.aggregate_calls import aggregates_in
@@ -159,7 +159,7 @@ def with_elements(scope: Scope, arrays: Sequence[JoinedArray], elements: Sequenc
     return replace(scope, columns=(*hidden, *added))
 
 
-def array_joined(join: exp.Join, from_item: FromItem, prefix: str) -> FromItem:
+def array_joined(join: exp.Join, from_item: FromItem, prefix: str, expressions: Expressions) -> FromItem:
     """``from_item``, which stands before ``join``, with the elements of its arrays."""
     scope, schema = from_item.scope, from_item.node.schema
     if isinstance(from_item.node, Static):
@@ -169,7 +169,8 @@ def array_joined(join: exp.Join, from_item: FromItem, prefix: str) -> FromItem:
             fix=f"write the stream first: FROM stream JOIN (SELECT .. FROM table(x) {spelled(join)} ..) AS a ON ..",
         )
     found = joined_arrays(join, scope)
-    exprs = [Expr.over(resolved(one.expression, scope, one.clause), schema, one.place) for one in found]
+    known = scope.seen_with(schema)
+    exprs = [Expr.over(expressions.value(one.expression, scope, one.clause), known, one.place) for one in found]
     arrays = [Expr(*flattened(one, expr.tree, expr.type)) for one, expr in zip(found, exprs, strict=True)]
     elements = [one.element(prefix, array.type) for one, array in zip(found, arrays, strict=True)]
     columns = tuple((element.internal, array) for element, array in zip(elements, arrays, strict=True))

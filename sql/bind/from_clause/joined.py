@@ -20,7 +20,7 @@ from dovetail.sql.bind.from_clause.join_method import (
     terms_of,
     using_names,
 )
-from dovetail.sql.bind.resolve import resolved_on
+from dovetail.sql.bind.resolve import Expressions
 from dovetail.sql.bind.scope import place_of
 from dovetail.sql.expressions.comparison import comparison
 from dovetail.sql.expressions.expression import Expr, coalesce, equality
@@ -34,7 +34,9 @@ from dovetail.sql.query_settings import QuerySettings
 from dovetail.sql.syntax.rules import Rules
 
 
-def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySettings) -> FromItem:
+def joined(
+    join: exp.Join, left: FromItem, right: FromItem, settings: QuerySettings, expressions: Expressions
+) -> FromItem:
     """``left`` and ``right`` as ``join`` says."""
     place = place_of(join, "JOIN")
     left.scope.refuse_aliases_of(right.scope, place)
@@ -48,22 +50,26 @@ def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySetti
         for first, second in left.scope.halves(right.scope, using)
     ]
     conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
-    trees += _resolved(conditions, left, right)
+    trees += _resolved(conditions, left, right, expressions)
     schema = scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
     on_place = place_of(on, "JOIN .. ON") if on is not None else place
     terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)
     how = as_written(join, modifiers, left.scope, scope)
     if is_process_time(join.this) and not isinstance(right.node, LookupTable):
         how = replace(how, choice=Choice.PROCESS_TIME)
-    if kind == JoinKind.ANTI and not isinstance(left.node, Static):
+    if kind == JoinKind.ANTI and not isinstance(left.node, Static) and not expressions.bounded:
         left = replace(left, node=_with_keys(left.node, right.node, terms))
-    node = _node(kind, left.node, right.node, terms, how, settings, place)
+    if expressions.bounded:
+        node: Node = Join(kind, how, left.node, right.node, terms, place=place)
+    else:
+        node = _node(kind, left.node, right.node, terms, how, settings, place)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
-    return _merged(FromItem(node, scope), left, right, using, kind)
+    leads = left.scope.dialect.merged_first if expressions.bounded else rules_of(node) == Rules.RISINGWAVE
+    return _merged(FromItem(node, scope), left, right, using, kind, leads)
 
 
-def has_equality(join: exp.Join, left: FromItem, right: FromItem) -> bool:
+def has_equality(join: exp.Join, left: FromItem, right: FromItem, expressions: Expressions) -> bool:
     """Whether the join equates something of the right side, by which it could be looked up."""
     on = join.args.get("on")
     if using_names(join, left.scope, right.scope):
@@ -74,13 +80,14 @@ def has_equality(join: exp.Join, left: FromItem, right: FromItem) -> bool:
     schema = scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
     conditions, _ = terms_of(on)
     own = set(right.node.schema.names)
-    return any(_tells(tree, schema, own) for tree in _resolved(conditions, left, right))
+    return any(_tells(tree, schema, own) for tree in _resolved(conditions, left, right, expressions))
 
 
-def _resolved(conditions: Sequence[exp.Expr], left: FromItem, right: FromItem) -> list[exp.Expr]:
+def _resolved(
+    conditions: Sequence[exp.Expr], left: FromItem, right: FromItem, expressions: Expressions
+) -> list[exp.Expr]:
     """Conditions of ON over the columns of both sides, each by itself."""
-    both = left.scope + right.scope
-    return [tree for term in conditions for tree in conjuncts(resolved_on(term, both, left.scope, right.scope))]
+    return [tree for term in conditions for tree in conjuncts(expressions.on(term, left.scope, right.scope))]
 
 
 def _tells(tree: exp.Expr, schema: pa.Schema, own: set[str]) -> bool:
@@ -156,7 +163,9 @@ def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], 
     return StaticJoin(left, right, kind, on, pad=pad, place=place)
 
 
-def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[str], kind: JoinKind) -> FromItem:
+def _merged(
+    joined: FromItem, left: FromItem, right: FromItem, names: Sequence[str], kind: JoinKind, leads: bool
+) -> FromItem:
     """USING columns once: the left one's, the right one's under RIGHT, whichever is there under FULL."""
     node, scope = joined.node, joined.scope
     computed: list[tuple[str, Expr]] = []
@@ -170,7 +179,6 @@ def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[s
         columns.append((name, first, second, internal))
     if computed:
         node = Map(node, (*identity(node), *computed))
-    leads = rules_of(joined.node) == Rules.RISINGWAVE
     for place, (name, first, second, internal) in enumerate(columns):
         scope = scope.merged(name, first, second, internal, place if leads else None)
     return FromItem(node, scope)

@@ -47,6 +47,13 @@ def keyed_rows(item: FromItem, name: str, keys: Sequence[str], place: str) -> Fr
     return replace(item, node=Keyed(_from_the_start(item.node), tuple(columns[key] for key in keys)))
 
 
+def keyed_content(item: FromItem, name: str, keys: Sequence[str], place: str) -> FromItem:
+    """``changelog(name, keys)`` of rows that are all there, in an order: the last of each key."""
+    columns = {column.name: column.internal for column in item.scope.columns}
+    _check_keys(name, keys, columns, place)
+    return replace(item, node=Keyed(item.node, tuple(columns[key] for key in keys)))
+
+
 def _from_the_start(node: Node) -> Node:
     """``node`` with all the rows of its stream: as of any upserts, none is late and history is their content."""
     if isinstance(node, Scan):

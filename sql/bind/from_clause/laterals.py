@@ -12,6 +12,7 @@ from dovetail.changelog.errors import Unsupported
 from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.scope import place_of
+from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjuncts
 from dovetail.sql.plan.joins import Apply
 from dovetail.sql.plan.nodes import Join
@@ -48,8 +49,8 @@ def _terms(join: exp.Join) -> list[exp.Expr]:
     return [] if on is None else conjuncts(on)
 
 
-def applied(kind: JoinKind, join: exp.Join, left: FromItem, right: FromItem) -> FromItem:
+def applied(kind: JoinKind, join: exp.Join, left: FromItem, right: FromItem, on: tuple[Expr, ...] = ()) -> FromItem:
     """The rows of ``right``, a query that may read columns of ``left``, beside each row of ``left``."""
     place = place_of(join, "LATERAL")
     left.scope.refuse_aliases_of(right.scope, place)
-    return FromItem(Join(kind, Apply(), left.node, right.node, place=place), left.scope + right.scope)
+    return FromItem(Join(kind, Apply(), left.node, right.node, on, place=place), left.scope + right.scope)

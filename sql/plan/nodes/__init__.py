@@ -22,6 +22,9 @@ from collections.abc import Callable
 
 from dovetail.sql.plan.nodes.aggregate import Aggregate
 from dovetail.sql.plan.nodes.array_join import ArrayJoin
+from dovetail.sql.plan.nodes.bounded.content import Content
+from dovetail.sql.plan.nodes.bounded.sorted import Sorted
+from dovetail.sql.plan.nodes.bounded.value_rows import ValueRows
 from dovetail.sql.plan.nodes.delta_join import DeltaJoin
 from dovetail.sql.plan.nodes.join import Join
 from dovetail.sql.plan.nodes.join_chain import JoinChain
@@ -62,6 +65,7 @@ __all__ = [
     "Aggregate",
     "ArrayJoin",
     "Chained",
+    "Content",
     "Cover",
     "Cut",
     "DeltaJoin",
@@ -89,11 +93,13 @@ __all__ = [
     "Sessions",
     "SetOperation",
     "Shared",
+    "Sorted",
     "Static",
     "StaticJoin",
     "Table",
     "TopN",
     "UnionAll",
+    "ValueRows",
     "Window",
     "rebuilt",
 ]

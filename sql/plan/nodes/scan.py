@@ -45,6 +45,7 @@ class Scan(Leaf):
     kept_with   the alias of a scan that has the same rows, in the same join: they are read and kept as those of it. '':
                 they are for themselves
     told     of a view: the watermarks that its query tells, by column; one is taken where it is asked for
+    rekeyed  by ``changelog(x, k)``: the records are no upserts, but are read as such
     """
 
     alias: str
@@ -62,6 +63,7 @@ class Scan(Leaf):
     stated: Watermark | None = None
     kept_with: str = ""
     told: tuple[Watermark, ...] = ()
+    rekeyed: bool = False
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -41,13 +41,13 @@ def world() -> World:
 
 @pytest.mark.parametrize("shape", [*SHAPES, *ON_THE_RIGHT])
 def test_of_streams_and_of_what_is_read_once(world: World, shape: str) -> None:
-    own = world.recomputed(PLAIN.format(**STREAMED))
+    own = world.over_content(PLAIN.format(**STREAMED))
     assert len(own) == 4
     for items in (STREAMED, READ):
         written = shape.format(**items)
-        assert world.recomputed(f"SELECT a.n, b.m, c.v FROM {written}") == own
-        assert world.recomputed(f"SELECT x.n, x.m, x.v FROM ({written}) AS x") == own
-        assert world.recomputed(f"SELECT p, m, v FROM (({written})) AS x(k, p)") == own
+        assert world.over_content(f"SELECT a.n, b.m, c.v FROM {written}") == own
+        assert world.over_content(f"SELECT x.n, x.m, x.v FROM ({written}) AS x") == own
+        assert world.over_content(f"SELECT p, m, v FROM (({written})) AS x(k, p)") == own
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, *ON_THE_RIGHT])
@@ -78,7 +78,7 @@ def test_an_item_in_brackets_keeps_its_alias(world: World) -> None:
 def test_values_in_brackets_first(world: World) -> None:
     for read in ("b", "table(b) AS b"):
         query = f"SELECT y.p, b.m FROM ((VALUES (1), (4)) AS y(p) JOIN {read} ON y.p = b.k)"
-        assert world.recomputed(query) == {(1, 7): 1, (4, 9): 1}
+        assert world.over_content(query) == {(1, 7): 1, (4, 9): 1}
         assert world.plan(query).columns == ("p", "m")
 
 

@@ -101,13 +101,14 @@ def test_a_condition_goes_by_the_names_from_outside(world: World, item: str) -> 
 
 @pytest.mark.parametrize("item", [*STREAMED, *READ_ONCE])
 def test_a_bounded_query_has_the_same_rows_by_other_names(world: World, item: str) -> None:
-    own = world.recomputed(f"{CTES.get(item, '')}SELECT x.n AS b, x.k AS a FROM {item} AS x WHERE x.k < 9")
+    own = world.over_content(f"{CTES.get(item, '')}SELECT x.n AS b, x.k AS a FROM {item} AS x WHERE x.k < 9")
     assert own or "kept" in item
-    assert world.recomputed(f"{CTES.get(item, '')}SELECT q AS b, x.p AS a FROM {item} AS x(p, q) WHERE p < 9") == own
-    joined = world.recomputed(f"{CTES.get(item, '')}SELECT l.k, x.k FROM o AS l JOIN {item} AS x ON l.m = x.n")
+    assert world.over_content(f"{CTES.get(item, '')}SELECT q AS b, x.p AS a FROM {item} AS x(p, q) WHERE p < 9") == own
+    joined = world.over_content(f"{CTES.get(item, '')}SELECT l.k, x.k FROM o AS l JOIN {item} AS x ON l.m = x.n")
     assert joined or "kept" in item
     assert (
-        world.recomputed(f"{CTES.get(item, '')}SELECT l.k, x.p FROM o AS l JOIN {item} AS x(p, m) USING (m)") == joined
+        world.over_content(f"{CTES.get(item, '')}SELECT l.k, x.p FROM o AS l JOIN {item} AS x(p, m) USING (m)")
+        == joined
     )
 
 
@@ -138,7 +139,7 @@ def test_an_alias_names_the_columns_of_a_cte_that_has_names(world: World) -> Non
 @pytest.mark.parametrize("inner", ["SELECT p FROM c", "WITH e AS (SELECT p FROM c) SELECT p FROM e"])
 def test_a_subquery_that_is_read_once_knows_the_names_of_a_cte_around_it(world: World, inner: str) -> None:
     query = f"WITH c (p) AS (SELECT n FROM table(keyed)) SELECT o.k, y.p FROM o JOIN ({inner}) AS y ON o.m = y.p"
-    assert world.recomputed(query) == {(1, 3): 1, (3, 3): 1}
+    assert world.over_content(query) == {(1, 3): 1, (3, 3): 1}
     assert world.plan(query).columns == ("k", "p")
 
 
@@ -153,9 +154,9 @@ def test_ties_of_an_asof_join_are_broken_by_a_key_of_another_name() -> None:
     world.insert("l", {"k": 1, "t": 10})
     world.insert("r", {"id": 8, "k": 1, "t": 9}, {"id": 7, "k": 1, "t": 9})
     query = "SELECT {0} FROM table(l) AS l ASOF JOIN table(r) AS x{1} ON l.k = x.{2} AND l.t >= x.{3}"
-    own = world.recomputed(query.format("x.id", "", "k", "t"))
+    own = world.over_content(query.format("x.id", "", "k", "t"))
     assert own == {(7,): 1}
-    assert world.recomputed(query.format("x.a", "(a, b, c)", "b", "c")) == own
+    assert world.over_content(query.format("x.a", "(a, b, c)", "b", "c")) == own
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def assert_adds_up(world: World, query: str, batch: str) -> None:
         held.change(world)
         world.drain()
         assert min(world.net.values(), default=0) >= 0
-        assert world.table() == world.recomputed(batch)
+        assert world.table() == world.over_content(batch)
 
 
 STREAMS = (

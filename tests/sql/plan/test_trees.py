@@ -16,8 +16,6 @@ PRINTERS = {"text", "readable", "quoted"}
 
 READ = {
     "sql/bind/bounded/clocks.py": {"parsed"},
-    "sql/bind/bounded/snapshot_items.py": {"parsed"},
-    "sql/bind/bounded/snapshot_sessions.py": {"parsed"},
     "sql/expressions/engine.py": {"parse_one"},
     "sql/expressions/evaluate.py": {"parsed", "columns_of", "plain_column"},
     "sql/expressions/guard.py": {"parsed"},
@@ -25,9 +23,6 @@ READ = {
 """Where text comes from outside: a query made from a template, and what the hosts run."""
 PRINTED = {
     "sql/bind/binder.py": {"quoted"},
-    "sql/bind/bounded/snapshot_items.py": {"quoted"},
-    "sql/bind/bounded/snapshot_sessions.py": {"quoted"},
-    "sql/bind/bounded/snapshot.py": {"text"},
     "sql/expressions/aggregate_functions.py": {"readable", "text"},
     "sql/expressions/expression.py": {"readable", "text"},
     "sql/expressions/group_calls.py": {"quoted"},

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.sql.bind.bounded.snapshot import Snapshot
+from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import recompute
 from tests.conformance.memory import MemoryHost
 from tests.conformance.records import Record

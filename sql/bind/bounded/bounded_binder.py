@@ -1,0 +1,265 @@
+"""Queries over rows that are all there, as plans of the nodes that streaming queries are made of.
+
+A stream is its content, ``x`` and ``table(x)`` are the same. The rows have an order and a last one, so ORDER BY, LIMIT
+and any window function are allowed, and a subquery stays where it stands: DuckDB unnests it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import pyarrow as pa
+from sqlglot import exp
+
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, StreamSchema
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.bind.bound import Bound
+from dovetail.sql.bind.bounded.bounded_expressions import BoundedExpressions
+from dovetail.sql.bind.clauses import event_time, order_by_names, refuse_match_condition
+from dovetail.sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join
+from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.from_clause.join_method import kind_of
+from dovetail.sql.bind.from_clause.joined import joined
+from dovetail.sql.bind.from_clause.keyed_changelog import keyed_content
+from dovetail.sql.bind.from_clause.laterals import applied, is_lateral
+from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_names
+from dovetail.sql.bind.ordered import in_order_of_names, rows_wanted
+from dovetail.sql.bind.partitions.first_rows import (
+    is_distinct_on,
+    limit_by,
+    number_first_of_each,
+    number_first_rows,
+    spell_out_windows,
+)
+from dovetail.sql.bind.query_binder import QueryBinder, bare
+from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.bind.select_clauses import SelectClauses
+from dovetail.sql.bind.set_operations import combined_rows, name_of, parts_of, united
+from dovetail.sql.compile.duckdb import select_of
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.nodes import Content, Shared, ValueRows
+from dovetail.sql.relations import HasRows, Stream
+from dovetail.sql.syntax.statements import CreateDictionary, CreateStream, CreateView
+from dovetail.sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
+
+
+@dataclass
+class BoundedBinder(QueryBinder):
+    """``read``: the relations that it reads, with what each holds.
+
+    seen     each CTE, by its identity, and those that it sees itself
+    defined  each CTE that is read, bound once
+    """
+
+    read: dict[str, pa.Schema] = field(default_factory=dict)
+    seen: dict[int, tuple[exp.Query, Mapping[str, exp.Query]]] = field(default_factory=dict)
+    defined: dict[int, tuple[exp.Query, Shared, Sequence[str]]] = field(default_factory=dict)
+
+    def bind(self, query: exp.Query) -> Bound:
+        within = self._within(query)
+        if isinstance(query, exp.Subquery):
+            order_by_names(query)
+            return in_order_of_names(query, within.bind(query.this), self._alias)
+        if isinstance(query, exp.SetOperation):
+            return within.combined(query)
+        if not isinstance(query, exp.Select):
+            raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
+        select = query.copy()
+        spell_out_windows(select)
+        if is_distinct_on(select):
+            number_first_of_each(select)
+        elif limit_by(select):
+            number_first_rows(select)
+        rows_wanted(select)
+        return within.of_select(select)
+
+    def combined(self, written: exp.SetOperation) -> Bound:
+        """UNION, INTERSECT or EXCEPT; ORDER BY and LIMIT behind the last SELECT are of all the rows."""
+        query = written.copy()
+        last = query.expression
+        for key in ("order", "limit", "offset"):
+            if (clause := last.args.get(key)) is not None and not isinstance(last, exp.Subquery):
+                last.set(key, None)
+                query.set(key, clause)
+        order_by_names(query)
+        parts = [self.bind(part) for part in parts_of(query)]
+        made = combined_rows(query, parts, self._alias(name_of(query).lower()), self.dialect.rules, bounded=True)
+        return in_order_of_names(query, made, self._alias)
+
+    def of_select(self, select: exp.Select) -> Bound:
+        """``select``, its own CTEs apart."""
+        expressions = BoundedExpressions(self._subquery)
+        source = select.args.get("from_") or select.args.get("from")
+        if source is None:
+            one = ValueRows(pa.schema([]), ((),))
+            item = FromItem(one, Scope((), self.dialect))
+        else:
+            item = self._from(source.this, seeks=False)
+            for join in select.args.get("joins") or ():
+                item = self._join(item, join, seeks=False)
+        item = replace(item, scope=replace(item.scope, outer=self.outer))
+        return SelectClauses(select, expressions, self.dialect, self._alias).over(item)
+
+    def _subquery(self, query: exp.Query, scope: Scope) -> tuple[exp.Select, list[pa.DataType]]:
+        bound = replace(self, outer=scope).bind(query)
+        columns = [(str(place), expr) for place, (_, expr) in enumerate(bound.columns)]
+        return select_of(bound.node, columns), [expr.type for _, expr in columns]
+
+    # -- FROM --
+
+    def _within(self, query: exp.Query) -> Self:
+        """Each CTE sees those before it, and those around: also one of its own name."""
+        ctes = dict(self.ctes)
+        for cte in query.ctes:
+            written = with_names(cte.this, columns_of_alias(cte))
+            self.seen[id(written)] = written, dict(ctes)
+            ctes[cte.alias] = written
+        return replace(self, ctes=ctes)
+
+    def _cte(self, name: str, alias: str) -> FromItem:
+        """A CTE is one, however often it is read."""
+        query = self.ctes[name]
+        if id(query) not in self.defined:
+            others = {other: one for other, one in self.ctes.items() if other != name}
+            _, around = self.seen.get(id(query), (query, others))
+            bound = replace(self, ctes=around, outer=None).bind(query)
+            columns = named_as(query, bound.columns)
+            item = self._renamed(bound.node, columns, self._alias(f"with {name}"))
+            shared = Shared(item.node, self._alias(f"with {name}"))
+            self.defined[id(query)] = query, shared, [column for column, _ in columns]
+        _, shared, names = self.defined[id(query)]
+        columns = [(own, shared.column(internal)) for own, internal in zip(names, shared.schema.names, strict=True)]
+        return self._renamed(shared, columns, self._alias(alias))
+
+    def _values(self, table: exp.Expr, values: exp.Values) -> FromItem:
+        """``(VALUES (1, 'a'), ..) AS v(k, name)``"""
+        nothing, place = Scope((), self.dialect), place_of(table, "VALUES")
+        rows = [[_out_of_brackets(value) for value in row.expressions] for row in values.expressions]
+        if len({len(row) for row in rows}) > 1:
+            raise SqlError("the rows of VALUES have different lengths", where=place, fix="as many values in each row")
+        expressions = BoundedExpressions(self._subquery)
+        trees = [[expressions.value(value, nothing, "VALUES") for value in row] for row in rows]
+        found = [[Expr.over(tree, pa.schema([]), place) for tree in row] for row in trees]
+        kinds = [value.type for value in found[0]]
+        for row in found[1:]:
+            kinds = [united(kind, value.type, "VALUES", place) for kind, value in zip(kinds, row, strict=True)]
+        alias = self._alias(table.alias or "values")
+        names = [f"column{number}" for number in range(1, len(kinds) + 1)]
+        fields = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in zip(names, kinds, strict=True)])
+        return FromItem.of(ValueRows(fields, tuple(map(tuple, found))), alias, names, self.dialect)
+
+    def _of_system(self, table: exp.Expr) -> FromItem:
+        name = f"{DATABASE}.{table.name}"
+        schema = SYSTEM_TABLES.get(name)
+        if schema is None:
+            raise UnknownName(
+                f'there is no "{name}"', where=place_of(table, "FROM"), fix=suggestion(name, SYSTEM_TABLES)
+            )
+        return self._content(name, schema, table.alias or table.name)
+
+    def _letters(self, table: exp.Expr, letters: str, alias: str) -> FromItem:
+        return self._content(letters, DEAD_LETTERS, alias)
+
+    def _relation(self, table: exp.Expr, definition: HasRows, alias: str, seeks: bool) -> FromItem:
+        if isinstance(definition, CreateDictionary):
+            fields = [pa.field(column.name, column.type) for column in definition.columns]
+            return self._content(definition.name, pa.schema(fields), alias)
+        if not isinstance(definition, CreateStream | CreateView):
+            raise Unsupported(
+                f"{table.sql()} has no rows to read here",
+                where=place_of(table, "FROM"),
+                fix="table(x) of a stream or a view",
+            )
+        stream = Stream.declared(definition) if isinstance(definition, CreateStream) else self.view(definition)
+        schema = content_schema(stream.schema)
+        declared = {column.name for column in stream.schema.readable}
+        hidden = [name for name in schema.names if name not in declared and not (name == TIME and stream.timed)]
+        key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()
+        return self._content(definition.name, schema, alias, hidden, key)
+
+    def _content(
+        self,
+        relation: str,
+        schema: pa.Schema,
+        alias: str,
+        hidden: Sequence[str] = (),
+        key: Sequence[str] | None = None,
+    ) -> FromItem:
+        self.read[relation] = schema
+        alias = self._alias(alias)
+        columns = tuple((f"{alias}.{name}", name) for name in schema.names)
+        fields = pa.schema([pa.field(internal, schema.field(name).type) for internal, name in columns])
+        internal_key = None if key is None else tuple(f"{alias}.{name}" for name in key)
+        node = Content(alias, relation, columns, fields, internal_key)
+        starred = [name for name in schema.names if name not in hidden]
+        return FromItem.of(node, alias, starred, self.dialect, hidden)
+
+    def _table(self, table: exp.Expr) -> FromItem:
+        """A name in ``table(..)`` is none of a CTE."""
+        return replace(self, ctes={}).named(table, table.this.expressions[0], seeks=False)
+
+    def _changelog(self, table: exp.Expr, place: str) -> FromItem:
+        named, *keys = table.this.expressions
+        return keyed_content(self.named(table, named, seeks=False), named.name, [key.name for key in keys], place)
+
+    # -- JOIN --
+
+    def _join(self, left: FromItem, join: exp.Join, seeks: bool) -> FromItem:
+        expressions = BoundedExpressions(self._subquery)
+        left = replace(left, scope=replace(left.scope, outer=self.outer))
+        if is_array_join(join):
+            return array_joined(join, left, self._alias(PREFIX), expressions)
+        _refuse_join(join)
+        if is_lateral(join):
+            return self._lateral(left, join, expressions)
+        right = self._from(bare(join.this), seeks)
+        right = replace(right, scope=replace(right.scope, outer=self.outer))
+        return joined(join, left, right, self.settings, expressions)
+
+    def _lateral(self, left: FromItem, join: exp.Join, expressions: BoundedExpressions) -> FromItem:
+        item, on = join.this, join.args.get("on")
+        right = self.derived(item.this.this, self._alias(item.alias or "lateral"), left.scope).named(item)
+        terms: tuple[Expr, ...] = ()
+        if on is not None:
+            known = left.scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
+            tree = expressions.on(on, left.scope, right.scope)
+            terms = (Expr.over(tree, known, place_of(on, "JOIN .. ON")).held_as(pa.bool_()),)
+        return applied(kind_of(join), join, left, right, terms)
+
+
+def content_schema(stream: StreamSchema) -> pa.Schema:
+    """What a table of the content of a stream has: its columns, and ``_tp_time``."""
+    fields = [pa.field(column.name, column.type) for column in stream.readable]
+    if TIME not in {column.name for column in stream.columns}:
+        fields.append(pa.field(TIME, EVENT_TIME_TYPE))
+    return pa.schema(fields)
+
+
+def _out_of_brackets(value: exp.Expr) -> exp.Expr:
+    """Also out of those that sqlglot puts around the values of ClickHouse's VALUES."""
+    value = value.unnest()
+    return value.expressions[0] if isinstance(value, exp.Tuple) and len(value.expressions) == 1 else value
+
+
+def _refuse_join(join: exp.Join) -> None:
+    """What has no meaning for rows that are there all at once."""
+    method, side, kind = (str(word).upper() for word in (join.method, join.side, join.kind))
+    place = place_of(join, "JOIN")
+    if method in ("LATEST", "ANY"):
+        raise Unsupported(f"{method} JOIN over table(x) is not supported", where=place, fix="ASOF JOIN")
+    refuse_match_condition(join, place)
+    if event_time(join.this) is not None:
+        raise Unsupported(
+            "FOR SYSTEM_TIME AS OF a time is not supported over table(x), which holds no versions of its rows",
+            where=place,
+            fix="ASOF JOIN with a stream that keeps every version as a row",
+        )
+    if side == "RIGHT" and (method == "ASOF" or kind in ("SEMI", "ANTI")):
+        raise Unsupported(
+            f"RIGHT {method or kind} JOIN over table(x) is not supported",
+            where=place,
+            fix=f"turn the sides: LEFT {method or kind} JOIN",
+        )

@@ -1,0 +1,57 @@
+"""Rows in windows of time, as DuckDB computes them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dovetail.changelog.errors import Unsupported
+from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.evaluate import quoted
+from dovetail.sql.plan.nodes import Sessions, Window
+from dovetail.sql.plan.time_text import in_units, per_unit
+
+_ROWS = "rows"
+"""What stands for the rows in a template."""
+
+
+def in_windows(node: Window, rows: exp.Select) -> exp.Select:
+    """TUMBLE and HOP: each row once for every window, the last that begins at or before its time, and those before
+    that hold it too.
+    """
+    size, slide, time = node.size_ms * 1_000, node.slide_ms * 1_000, quoted(node.time)
+    start, end = quoted(node.start), quoted(node.end)
+    since = f"((epoch_us({time}) % {slide}) + {slide}) % {slide}"
+    first = f"{time} - to_microseconds({since} + UNNEST(RANGE({-(-size // slide)})) * {slide})"
+    each = f"SELECT *, {first} AS {start} FROM {_ROWS} WHERE {time} IS NOT NULL"
+    over = f"{start} + to_microseconds({size})"
+    return _filled(f"SELECT *, {over} AS {end} FROM ({each}) WHERE {over} > {time}", rows)
+
+
+def of_sessions(node: Sessions, rows: exp.Select) -> exp.Select:
+    """SESSION: gaps are found, and the islands between them numbered."""
+    if node.longest_ms is not None:
+        raise Unsupported(
+            "SESSION with a longest session is not supported over table(x)",
+            where=node.place,
+            fix="leave it out, or ask the content of a view: FROM table(view)",
+        )
+    time, kind = quoted(node.time), node.input.schema.field(node.time).type
+    gap = in_units(node.gap_ms, kind) * per_unit(kind)
+    keys = ", ".join(map(quoted, node.by))
+    by = f"PARTITION BY {keys} " if keys else ""
+    whole = f"OVER (PARTITION BY {', '.join(filter(None, [keys, '__number']))})"
+    before = f"lag(epoch_us({time})) OVER ({by}ORDER BY {time})"
+    begins = f"CASE WHEN epoch_us({time}) - {before} < {gap} THEN 0 ELSE 1 END"
+    marked = f"SELECT *, {begins} AS __begins FROM {_ROWS} WHERE {time} IS NOT NULL"
+    numbered = f"SELECT *, sum(__begins) OVER ({by}ORDER BY {time}) AS __number FROM ({marked})"
+    start, end = f"min({time}) {whole}", f"max({time}) {whole} + to_microseconds({gap})"
+    bounds = f"{start} AS {quoted(node.start)}, {end} AS {quoted(node.end)}"
+    return _filled(f"SELECT * EXCLUDE (__begins, __number), {bounds} FROM ({numbered})", rows)
+
+
+def _filled(template: str, rows: exp.Select) -> exp.Select:
+    made = parsed(template)
+    assert isinstance(made, exp.Select)
+    place = next(table for table in made.find_all(exp.Table) if table.name == _ROWS)
+    place.replace(exp.Subquery(this=rows))
+    return made

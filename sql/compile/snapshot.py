@@ -1,0 +1,82 @@
+"""A query that is answered once, by DuckDB, from what its relations hold then: ``SELECT .. FROM table(x)``; and the
+question what a view should hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.formats import decimal_text
+from dovetail.sql.compile.duckdb import select_of, text_of
+from dovetail.sql.expressions.evaluate import quoted, run
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.nodes import Content, LookupTable, Node, Scan, Static
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.syntax.faults import told_in_order
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A bounded query: the relations it reads, its DuckDB SQL over tables of their names, its columns and their types.
+
+    A table holds the declared columns of its relation and, where it has one, ``_tp_time``; rows in order of arrival.
+    Relations may be dictionaries, external tables, and those of ``sql.system_tables``.
+    """
+
+    relations: tuple[str, ...]
+    sql: str
+    columns: Mapping[str, pa.DataType]
+
+    def mentions(self, column: str) -> bool:
+        """Whether a column of this name may be read; of one that is not, no table has to be given."""
+        return quoted(column) in self.sql
+
+    def run(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        read = {name: tables[name] for name in self.relations}
+        try:
+            rows = run(self.sql, read)
+        except duckdb.OutOfMemoryException:
+            raise SqlError(
+                "the query needs more memory than it may have",
+                where="a query over table(x)",
+                fix="ask for less, with WHERE; DOVETAIL_ENGINE_MEMORY_MB bounds the HTTP server",
+            ) from None
+        except duckdb.Error as fault:
+            raise SqlError(
+                str(fault).split("\n")[0], where="a query over table(x)", fix="check the values that it meets"
+            ) from None
+        with told_in_order("answering it"):
+            kinds = self.columns.values()
+            columns = [
+                decimal_text.cast(column, kind, safe=False) for column, kind in zip(rows.columns, kinds, strict=True)
+            ]
+            return pa.table(columns, names=list(self.columns))
+
+
+def snapshot_of_plan(rows: Node, columns: Sequence[tuple[str, Expr]]) -> Snapshot:
+    """The output ``columns`` over ``rows``, computed once."""
+    kinds = {name: _plain(expr.type) for name, expr in columns}
+    return Snapshot(tuple(dict.fromkeys(_relations(rows))), text_of(select_of(rows, columns)), kinds)
+
+
+def _relations(rows: Node) -> Iterator[str]:
+    for node in walk(rows):
+        match node:
+            case Scan():
+                yield node.stream.name
+            case Content():
+                yield node.relation
+            case LookupTable():
+                yield node.name
+            case Static():
+                yield from node.relations
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A column has a type."""
+    return pa.int32() if pa.types.is_null(kind) else kind
