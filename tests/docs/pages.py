@@ -81,5 +81,5 @@ def code_of(cell: str) -> list[str]:
 
 
 README = Page.of("README.md")
-DOC_PAGES = [Page(path) for path in sorted(DOCS.rglob("*.md"))]
+DOC_PAGES = [Page.of("CONTRIBUTING.md"), *(Page(path) for path in sorted(DOCS.rglob("*.md")))]
 PAGES = [README, Page.of("CHANGELOG.md"), *DOC_PAGES]
