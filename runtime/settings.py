@@ -20,7 +20,6 @@ from dovetail.changelog.errors import StackError, UnknownName
 from dovetail.changelog.suggest import suggestion
 from dovetail.runtime.env_files import expect_own
 from dovetail.runtime.kafka_security import AbsolutePath, KafkaSecurity
-from dovetail.runtime.memory import batch_bytes
 from dovetail.runtime.serving.registry_settings import RegistrySettings
 from dovetail.runtime.serving.serve_settings import Names, ServeSettings
 from dovetail.runtime.storage.places import checked_location
@@ -123,10 +122,10 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     pack_state_bytes: int = Field(default=64 << 20, ge=0, description="largest state of a view that shares one")
     pack_rows_per_s: Seconds = Field(default=1_000, description="most rows a second that a view reads that shares one")
     max_offsets_per_trigger: int = Field(default=2_000_000, ge=1, description="most records that one micro-batch reads")
-    max_bytes_per_trigger: int = Field(
-        default_factory=batch_bytes,
+    max_bytes_per_trigger: int | None = Field(
+        default=None,
         ge=1,
-        description="about the most bytes that its records have, keys and values",
+        description="about the most bytes that its records have; unset: by memory and cores, 32 to 256 MiB",
     )
     output_partitions: int = Field(default=1, ge=1, description="partitions of an output topic created for a query")
     broker_wait_s: Seconds = Field(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.runtime.logs.query_logs import QueryLogFiles
+from dovetail.runtime.memory import batch_bytes
 from dovetail.runtime.serving.foreign_requests import hosts_of
 from dovetail.runtime.settings import Settings
 from dovetail.runtime.storage.places import hadoop_conf, storage_at
@@ -78,7 +79,7 @@ class RunnerSettings:
             job=JobSettings(
                 buckets=settings.buckets,
                 max_offsets_per_trigger=settings.max_offsets_per_trigger,
-                max_bytes_per_trigger=settings.max_bytes_per_trigger,
+                max_bytes_per_trigger=settings.max_bytes_per_trigger or batch_bytes(),
                 output_partitions=settings.output_partitions,
                 broker_wait_s=settings.broker_wait_s,
                 transaction_timeout_s=settings.transaction_timeout_s,
