@@ -41,8 +41,8 @@ def test_a_batch_that_is_not_whole_is_not_computed_with(
 
     whole = kafka_source.blocks
 
-    def broken(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
-        return faulty(whole(session, job, limit))
+    def broken(session: SparkSession, job: Job, *limits: int | None) -> DataFrame:
+        return faulty(whole(session, job, *limits))
 
     with monkeypatch.context() as fault:
         fault.setattr(kafka_source, "blocks", broken)
