@@ -86,9 +86,18 @@ def _of_columns(schema: pa.Schema) -> TypeOf:
 def _unfit_in(condition: exp.Expr, pairs_of: PairsOf, type_of: TypeOf, rules: Rules) -> Iterator[UnfitConstant]:
     for left, right in (pair for one in condition.walk() for pair in pairs_of(one)):
         literal = _literal(right)
-        kind = None if literal is None else type_of(left.unnest())
+        kind = None if literal is None or _reads_argument(left) else type_of(left.unnest())
         if literal is not None and kind is not None and not _is_value(literal, kind):
             yield UnfitConstant(_name(left.unnest()), display(kind, rules), literal.sql())
+
+
+def _reads_argument(tree: exp.Expr) -> bool:
+    """Whether it reads the argument of a lambda around it, whose type is not known here."""
+    around, arguments = tree.find_ancestor(exp.Lambda), set[str]()
+    while around is not None:
+        arguments |= {argument.name for argument in around.expressions}
+        around = around.find_ancestor(exp.Lambda)
+    return any(node.name in arguments for node in tree.find_all(exp.Identifier))
 
 
 def _name(tree: exp.Expr) -> str:

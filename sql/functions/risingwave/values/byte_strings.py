@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from sqlglot import exp
 
 from dovetail.sql.functions.risingwave.values.kinds import quoted
@@ -22,9 +20,7 @@ def of_text(text: exp.Expr) -> exp.Expr:
 
 
 def unescaped(text: exp.Expr) -> exp.Expr:
-    """``decode(text, 'escape')``; a text that is written out is decoded here."""
-    if isinstance(text, exp.Literal) and text.is_string:
-        return _decoded(str(text.this))
+    """``decode(text, 'escape')``"""
     octal = "64 * CAST(s_[2] AS INTEGER) + 8 * CAST(s_[3] AS INTEGER) + CAST(s_[4] AS INTEGER)"
     sign = (
         "CASE WHEN NOT starts_with(s_, {1}) THEN hex(encode(s_)) WHEN s_ = {2} THEN '5C' "
@@ -36,17 +32,6 @@ def unescaped(text: exp.Expr) -> exp.Expr:
     )
     parts = [text, quoted("\\"), quoted("\\\\"), quoted(f"({_SIGNS})*"), quoted(_SIGNS)]
     return filled(template, parts)
-
-
-def _decoded(text: str) -> exp.Expr:
-    signs = re.findall(_SIGNS, text, re.DOTALL)
-    if "".join(signs) != text:
-        return exp.Cast(this=exp.Null(), to=exp.DataType.build("BLOB", dialect="duckdb"))
-    parts = (
-        sign.encode() if not sign.startswith("\\") else b"\\" if sign == "\\\\" else bytes([int(sign[1:], 8)])
-        for sign in signs
-    )
-    return filled("unhex({0})", [quoted(b"".join(parts).hex())])
 
 
 def escaped(value: exp.Expr) -> exp.Expr:
