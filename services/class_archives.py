@@ -13,6 +13,7 @@ from dovetail.changelog.errors import DovetailError
 from dovetail.runtime.class_archive import ClassArchive
 from dovetail.runtime.packages import PACKAGE_ROOT
 from dovetail.runtime.settings import Settings, read_settings
+from dovetail.services.stack.processes import ProcessIdentity, end_group
 from dovetail.services.stack.servers.kafka import KafkaBroker
 from dovetail.services.stack.temporary import temporary_settings
 
@@ -45,20 +46,21 @@ def _rehearse(settings: Settings, broker: ClassArchive, folder: Path) -> None:
     java, *rest = launch.argv
     join = (sys.executable, "-m", _JOIN, launch.endpoint, str(settings.jars), str(folder))
     with subprocess.Popen([java, *broker.recording, *rest], stdout=subprocess.DEVNULL, cwd=PACKAGE_ROOT) as process:
+        broker_process = ProcessIdentity.of(process.pid)
         try:
-            _await_answer(kafka, settings, launch.endpoint, process.pid)
+            _await_answer(kafka, settings, launch.endpoint, process)
             subprocess.run(join, check=True, timeout=_REHEARSAL_S, capture_output=True, cwd=PACKAGE_ROOT)
         finally:
-            process.terminate()
-            process.wait(_STOP_S)
+            end_group(broker_process, _STOP_S)
     broker.keep()
 
 
-def _await_answer(kafka: KafkaBroker, settings: Settings, endpoint: str, pid: int) -> None:
+def _await_answer(kafka: KafkaBroker, settings: Settings, endpoint: str, process: subprocess.Popen[bytes]) -> None:
+    """Raises SubprocessError where it ends, or does not answer in time."""
     deadline = time.monotonic() + _START_S
-    while not kafka.answers(settings, endpoint, pid):
-        if time.monotonic() > deadline:
-            raise subprocess.TimeoutExpired("kafka", _START_S)
+    while not kafka.answers(settings, endpoint, process.pid):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise subprocess.SubprocessError(f"Kafka did not answer at {endpoint}")
         time.sleep(0.05)
 
 

@@ -169,10 +169,8 @@ def start_session(
 
 def _with_class_archive(java_options: str, jars: Sequence[Path]) -> str:
     """With the archive that lies beside the folders of ``jars``, where there is one."""
-    folders = {jar.parent.parent for jar in jars[:1]}
-    return " ".join(
-        [java_options, *(quoted(one) for folder in folders for one in ClassArchive.of_spark(folder).options)]
-    )
+    options = ClassArchive.of_spark(jars[0].parent.parent).options if jars else ()
+    return " ".join([java_options, *map(quoted, options)])
 
 
 def quoted(option: str) -> str:
