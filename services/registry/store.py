@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from dovetail.broker.registry.registered import Reference, SchemaText, SchemaType
+from dovetail.changelog.work.sqlite_file import write_ahead
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS schemas (
@@ -54,7 +55,7 @@ class SchemaStore:
         self.path = path
         self._lock = threading.RLock()
         self._file = sqlite3.connect(path, timeout=_BUSY_S, check_same_thread=False, isolation_level=None)
-        self._file.execute("PRAGMA journal_mode = WAL")
+        write_ahead(self._file)
         self._file.execute("PRAGMA synchronous = FULL")
         self._file.executescript(_TABLES)
 

@@ -9,6 +9,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
 from dovetail.changelog.errors import StackError
+from dovetail.changelog.work.sqlite_file import write_ahead
 
 BUSY_TIMEOUT_MS = 15_000
 """How long a process waits for another one to finish its transaction (SQLite)."""
@@ -156,7 +157,7 @@ def _share_file(connection: Any, _entry: ConnectionPoolEntry) -> None:
     # The driver begins transactions by itself, and late: ``_begin`` does it instead.
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA journal_mode = WAL")
+    write_ahead(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
 
 

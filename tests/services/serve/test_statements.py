@@ -117,10 +117,17 @@ class Stuck(World):
     def __init__(self, folder: Path, **settings: object) -> None:
         super().__init__(folder, NOWHERE, **settings)
         self.go_on = threading.Event()
+        self.arrived = threading.Semaphore(0)
 
     def open_session(self, say: Say, confirm: Confirm) -> Session:
+        self.arrived.release()
         self.go_on.wait()
         return super().open_session(say, confirm)
+
+    async def at_work(self, requests: int) -> None:
+        """Once so many more requests have a thread."""
+        for _ in range(requests):
+            await asyncio.to_thread(self.arrived.acquire)
 
 
 def test_statements_end_in_time_or_are_told_of(tmp_path: Path) -> None:
@@ -147,10 +154,10 @@ def test_no_more_requests_are_at_work_than_may_be(tmp_path: Path) -> None:
 
         ann, bob = users
         first = [asyncio.create_task(post(ann)) for _ in range(2)]
-        await asyncio.sleep(0.05)
+        await world.at_work(2)
         third = await post(ann)
         other = asyncio.create_task(post(bob))
-        await asyncio.sleep(0.05)
+        await world.at_work(1)
         last = await post(bob)
         world.go_on.set()
         served = await asyncio.gather(*first, other)
