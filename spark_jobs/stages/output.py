@@ -128,16 +128,15 @@ def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Ou
 
 def fitting_records(records: Encoded, job: Job) -> tuple[Encoded, list[OutgoingMessage]]:
     """The records that the output topic takes, and dead letters of those that are too large for it."""
-    doubtful = np.flatnonzero(records.sizes() > job.target.message_bytes)
+    topic, largest = job.output_topic, job.target.message_bytes
+    doubtful = np.flatnonzero(records.sizes() > largest)
     if not len(doubtful):
         return records, []
-    looked_at = records.take(doubtful)
-    messages = [{"key": key, "value": value} for key, value in zip(looked_at.keys, looked_at.values, strict=True)]
+    messages = OutgoingRecords(topic, records.take(doubtful)).as_messages().messages
     sizes = [_size(message, job.dataflow.sink) for message in messages]
-    _, letters = within(messages, sizes, job.output_topic, job.target.message_bytes, job)
-    return records.take(
-        np.delete(np.arange(len(records)), doubtful[np.array(sizes) > job.target.message_bytes])
-    ), letters
+    _, letters = within(messages, sizes, topic, largest, job)
+    too_large = doubtful[np.array(sizes) > largest]
+    return records.take(np.delete(np.arange(len(records)), too_large)), letters
 
 
 def within(

@@ -28,7 +28,7 @@ def of_dictionary(definition: CreateDictionary, alias: str) -> LookupTable:
         name=definition.name,
         cover=Cover.ANY if definition.external else Cover.KEY,
         columns=tuple((f"{alias}.{name}", name) for name in names),
-        declared=tuple(definition.columns),
+        declared=definition.columns,
         primary_key=definition.primary_key,
         kept=definition.source.name if definition.external else _kept(definition.layout),
     )
