@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 
 Handler = Callable[[Request], Awaitable[Response]]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import get_args
 
-from dovetail.services.serve.access.role import Role
-from dovetail.services.serve.access.statement_roles import role_for
+from dovetail.services.role import Role
 from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.session.statement_table import STATEMENTS
 from dovetail.sql.syntax.statements import Statement
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "roles.md"
@@ -37,7 +36,7 @@ _ANYBODY = "anybody"
 
 
 def page() -> str:
-    statements = ((named(kind), role_of(kind)) for kind in get_args(Statement))
+    statements = ((named(kind), handler.role) for kind, handler in STATEMENTS.items())
     paths = ((f"`{one.method} {one.path}`", one.role) for one in ENDPOINTS)
     return (
         _HEAD
@@ -45,11 +44,6 @@ def page() -> str:
         + _PATHS
         + _table("path", [None, *Role], sorted(paths, key=lambda path: path[0].split()[::-1]))
     )
-
-
-def role_of(kind: type[Statement]) -> Role:
-    """The least role that may run statements of a kind, whatever is in them."""
-    return role_for(object.__new__(kind))
 
 
 def named(kind: type[Statement]) -> str:

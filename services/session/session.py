@@ -7,7 +7,7 @@ What carries a statement out is imported when one is to be: what SHOW needs is t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.changelog.errors import StackError
@@ -15,40 +15,12 @@ from dovetail.runtime.settings import Settings
 from dovetail.services.known_stacks import elsewhere
 from dovetail.services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
 from dovetail.services.session.result import Result
+from dovetail.services.session.statement_table import STATEMENTS
 from dovetail.services.stack import Stack
 from dovetail.services.stack.state import Phase
 from dovetail.sql.catalog import Catalog
 from dovetail.sql.engines import Engine
-from dovetail.sql.syntax.statements import (
-    AlterStream,
-    AlterView,
-    BackupView,
-    CreateDictionary,
-    CreateFunction,
-    CreateIndex,
-    CreateStream,
-    CreateView,
-    Delete,
-    Describe,
-    Drop,
-    Explain,
-    ExplainAnalyze,
-    ExplainView,
-    Insert,
-    Pause,
-    Print,
-    Replay,
-    RestoreView,
-    Resume,
-    Select,
-    Show,
-    ShowCreate,
-    Statement,
-    System,
-    Terminate,
-    Update,
-    Why,
-)
+from dovetail.sql.syntax.statements import Statement
 
 if TYPE_CHECKING:
     from dovetail.services.session.verification.verify import Verification
@@ -116,135 +88,7 @@ class Session:
 
     def execute(self, statement: Statement) -> Result:
         """Raises a DovetailError that says what, where and how to go on."""
-        match statement:
-            case Select():
-                from dovetail.services.session.select import select
-
-                return select(self.context, statement)
-            case Insert() | Update() | Delete():
-                return self._change(statement)
-            case Show() | Describe() | ShowCreate() | Print():
-                return self._list(statement)
-            case Explain() | ExplainView() | ExplainAnalyze() | Why():
-                return self._explain(statement)
-            case Pause() | Resume() | Terminate() | Replay() | System() | BackupView() | RestoreView():
-                return self._order(statement)
-            case AlterStream() | AlterView() | Drop():
-                return self._alter(statement)
-            case CreateStream() | CreateView() | CreateIndex() | CreateDictionary() | CreateFunction():
-                return self._create(statement)
-            case _:
-                assert_never(statement)
-
-    def _create(self, statement: CreateStream | CreateView | CreateIndex | CreateDictionary | CreateFunction) -> Result:
-        match statement:
-            case CreateStream():
-                from dovetail.services.session.streams import create_stream
-
-                return create_stream(self.context, statement)
-            case CreateView():
-                from dovetail.services.session.views import create_view
-
-                return create_view(self.context, statement)
-            case CreateIndex():
-                from dovetail.services.session.streams import create_index
-
-                return create_index(self.context, statement)
-            case CreateDictionary():
-                from dovetail.services.session.dictionaries.dictionary_statements import create_dictionary
-
-                return create_dictionary(self.context, statement)
-            case CreateFunction():
-                from dovetail.services.session.functions import create_function
-
-                return create_function(self.context, statement)
-
-    def _alter(self, statement: AlterStream | AlterView | Drop) -> Result:
-        match statement:
-            case AlterStream():
-                from dovetail.services.session.streams import alter_stream
-
-                return alter_stream(self.context, statement)
-            case AlterView():
-                from dovetail.services.session.alter.alter_view import alter_view
-
-                return alter_view(self.context, statement)
-            case Drop():
-                from dovetail.services.session.drop import drop
-
-                return drop(self.context, statement)
-
-    def _change(self, statement: Insert | Update | Delete) -> Result:
-        from dovetail.services.session import rows
-
-        match statement:
-            case Insert():
-                return rows.insert(self.context, statement)
-            case Update():
-                return rows.update(self.context, statement)
-            case Delete():
-                return rows.delete(self.context, statement)
-
-    def _list(self, statement: Show | Describe | ShowCreate | Print) -> Result:
-        from dovetail.services.session import listing
-
-        match statement:
-            case Show():
-                return listing.show(self.context, statement)
-            case Describe():
-                return listing.describe(self.context, statement)
-            case ShowCreate():
-                return listing.show_create(self.context, statement)
-            case Print():
-                from dovetail.services.session.tail.print_topic import print_topic
-
-                return print_topic(self.context, statement)
-
-    def _explain(self, statement: Explain | ExplainView | ExplainAnalyze | Why) -> Result:
-        from dovetail.services.session import queries
-
-        match statement:
-            case Explain():
-                return queries.explain(self.context, statement)
-            case ExplainView():
-                return queries.explain_view(self.context, statement)
-            case ExplainAnalyze():
-                from dovetail.services.session.live.analyze import explain_analyze
-
-                return explain_analyze(self.context, statement)
-            case Why():
-                from dovetail.services.session.why.why import why
-
-                return why(self.context, statement)
-
-    def _order(self, statement: Pause | Resume | Terminate | Replay | System | BackupView | RestoreView) -> Result:
-        from dovetail.services.session import queries
-
-        match statement:
-            case Pause():
-                return queries.pause(self.context, statement)
-            case Resume():
-                return queries.resume(self.context, statement)
-            case Terminate():
-                from dovetail.services.session.drop import terminate
-
-                return terminate(self.context, statement)
-            case Replay():
-                from dovetail.services.session.replay.replay import replay
-
-                return replay(self.context, statement)
-            case System():
-                from dovetail.services.session.dictionaries.dictionary_statements import reload
-
-                return reload(self.context, statement)
-            case BackupView():
-                from dovetail.services.session.backup.backup_view import backup_view
-
-                return backup_view(self.context, statement)
-            case RestoreView():
-                from dovetail.services.session.backup.restore_view import restore_view
-
-                return restore_view(self.context, statement)
+        return STATEMENTS[type(statement)].resolve()(self.context, statement)
 
 
 def connected_settings(stack: Stack) -> Settings:

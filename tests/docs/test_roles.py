@@ -9,9 +9,10 @@ from typing import get_args
 import httpx
 import pytest
 
-from dovetail.services.serve.access.role import Role
-from dovetail.services.serve.roles_page import PAGE, named, page, role_of
+from dovetail.services.role import Role
+from dovetail.services.serve.roles_page import PAGE, named, page
 from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.session.statement_table import role_of
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Statement
 from tests.docs.pages import Page, code_of

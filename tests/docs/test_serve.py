@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from dovetail.broker.address import BrokerAddress
-from dovetail.services.serve.access.role import Role
-from dovetail.services.serve.access.statement_roles import role_for
+from dovetail.services.role import Role
 from dovetail.services.session.context import silent, unasked
+from dovetail.services.session.statement_table import role_of
 from dovetail.services.stack import Stack
 from dovetail.sql.syntax.parse import STATEMENTS, parse_one
 from tests.docs.pages import Page, code_of
@@ -82,4 +82,4 @@ def test_the_page_has_the_statements_of_each_role(role: Role) -> None:
     words = {text.split()[0] for text in BY_ROLE[role]}
     assert words <= set(STATEMENTS)
     assert words == {word for word in re.findall(r"[A-Z]+", told) if word in STATEMENTS}
-    assert all(role_for(parse_one(text)) is role for text in BY_ROLE[role])
+    assert all(role_of(type(parse_one(text))) is role for text in BY_ROLE[role])

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dovetail.services.cli.row_format import Format
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 
 app = typer.Typer(
     help="Users of the HTTP server, and their tokens.",

@@ -9,7 +9,7 @@ from dovetail.services.cli.failures import told
 from dovetail.services.cli.row_format import Format
 from dovetail.services.cli.show import Screen
 from dovetail.services.known_stacks import found_settings
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 
 _USERS = pa.schema([("user", pa.string()), ("role", pa.string()), ("since", pa.timestamp("ms", tz="UTC"))])

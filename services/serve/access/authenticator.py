@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from http import HTTPStatus
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.access.users import User, UserFile, owner_of
 from dovetail.services.serve.refusals import RequestRefused
 

@@ -7,7 +7,7 @@ import os
 
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.settings import Settings
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 
 _LOG = logging.getLogger("dovetail.serve")

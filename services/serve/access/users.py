@@ -19,7 +19,7 @@ from pathlib import Path
 from dovetail.changelog.errors import StackError
 from dovetail.changelog.suggest import suggestion
 from dovetail.runtime.settings import Settings
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.stack.files import locked
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

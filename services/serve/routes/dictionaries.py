@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dovetail.enrichment.dictionary_definitions import definition_of
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.endpoints import Endpoint, Parameter
 from dovetail.services.serve.refusals import JSON, RequestRefused, answered
 from dovetail.services.serve.service import service_of, user_of

@@ -9,11 +9,11 @@ from starlette.requests import Request
 
 from dovetail.runtime.settings import Settings
 from dovetail.services.serve.access.authenticator import expect_role
-from dovetail.services.serve.access.statement_roles import role_for
 from dovetail.services.serve.access.users import User
 from dovetail.services.serve.refusals import JSON, RequestRefused
 from dovetail.services.serve.statements.arguments import arguments_of
 from dovetail.services.serve.statements.bodies import body_of, expect_plain, media_type_of, members_of, text_of
+from dovetail.services.session.statement_table import role_of
 from dovetail.sql.syntax.parameters.bound_literals import Arguments
 from dovetail.sql.syntax.parse import parse
 from dovetail.sql.syntax.statements import Statement
@@ -49,7 +49,7 @@ class Script:
                 fix="send each by itself; or leave out single where all of them are meant",
             )
         for statement in found:
-            expect_role(user, role_for(statement), type(statement).__name__)
+            expect_role(user, role_of(type(statement)), type(statement).__name__)
         return found
 
 

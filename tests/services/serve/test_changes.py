@@ -18,7 +18,7 @@ import pytest
 from confluent_kafka import Producer
 
 from dovetail.broker.address import BrokerAddress
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.serve.tails.places import EventPlace
 from dovetail.services.session.context import silent, unasked

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from tests.services.serve.world import PLAIN, World, error_of
 
 _ROWS = ", ".join(f"({row})" for row in range(100))

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.routes import ENDPOINTS
 from dovetail.services.serve.routes.listings import LISTINGS, path_of
 from dovetail.services.serve.security_middleware import OPEN_PATHS, PAGE

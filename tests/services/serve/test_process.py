@@ -19,7 +19,7 @@ import orjson
 import pytest
 
 from dovetail.runtime.packages import PACKAGE_ROOT
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.connections import MOST_WAITING
 from dovetail.services.serve.security_middleware import PAGE_HEADER
 from tests.servers.certificates import write_certificates

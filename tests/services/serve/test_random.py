@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import orjson
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from tests.services.serve.world import PLAIN, World, error_of, rows_of
 
 REQUESTS = 10_000

@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.serving.foreign_requests import host_of
 from dovetail.services.cli.main import app
+from dovetail.services.role import Role
 from dovetail.services.serve.access.first_admin import add_first_admin
-from dovetail.services.serve.access.role import Role
-from dovetail.services.serve.access.statement_roles import role_for
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.serve.process import expect_protected
 from dovetail.services.serve.routes import ENDPOINTS
 from dovetail.services.serve.security_middleware import FORM_TYPES, PAGE_HEADER, is_loopback
+from dovetail.services.session.statement_table import role_of
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Statement
 from tests.services.serve.world import PLAIN, World, error_of, rows_of
@@ -195,7 +195,7 @@ STATEMENTS = {
 def test_every_kind_of_statement_has_a_role() -> None:
     parsed = {role: [parse_one(text) for text in texts] for role, texts in STATEMENTS.items()}
     assert {type(one) for found in parsed.values() for one in found} == set(get_args(Statement))
-    assert all(role_for(one) is role for role, found in parsed.items() for one in found)
+    assert all(role_of(type(one)) is role for role, found in parsed.items() for one in found)
 
 
 @pytest.mark.parametrize("role", Role)

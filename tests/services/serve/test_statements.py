@@ -10,7 +10,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.statements.arrow_stream import ARROW
 from dovetail.services.serve.statements.json_lines import NDJSON
 from dovetail.services.session import Session

@@ -17,7 +17,7 @@ from dovetail.broker.address import BrokerAddress
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.processes.listener import listening
 from dovetail.runtime.settings import Settings
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.serve.application import application
 from dovetail.services.serve.process import Server

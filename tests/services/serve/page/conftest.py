@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Playwright, expect, sync_playwright
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from tests.services.serve.page.shop import Shop, opened_shop
 
 Opened = Callable[..., Page]

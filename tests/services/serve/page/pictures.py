@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from tests.paths import ROOT
 from tests.services.serve.page.conftest import launched
 from tests.services.serve.page.shop import MARKUP, Shop, opened_shop

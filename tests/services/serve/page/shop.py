@@ -14,7 +14,7 @@ import httpx
 from confluent_kafka import Producer
 
 from dovetail.runtime.clock import now_ms
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.stack import Stack, temporary_stack
 

@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
 from dovetail.broker.address import BrokerAddress
-from dovetail.services.serve.access.role import Role
-from dovetail.services.serve.access.statement_roles import role_for
+from dovetail.services.role import Role
+from dovetail.services.session.statement_table import role_of
 from dovetail.services.stack import Stack
 from dovetail.sql.syntax.parse import parse
 from tests.services.serve.world import PLAIN, World, rows_of
@@ -96,7 +96,7 @@ def test_no_address_has_anything_done(visit: Visit) -> None:
     assert visit.posted
     for body in visit.posted:
         statements = parse(body["sql"])
-        assert [role_for(one) for one in statements] == [Role.READER], body
+        assert [role_of(type(one)) for one in statements] == [Role.READER], body
         assert body["single"] is True
         assert "pwned" not in body["sql"]
         assert "1=1" not in body["sql"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from tests.services.serve.page.conftest import Opened
 from tests.services.serve.page.shop import MARKUP, Shop
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from dovetail.services.serve.access.role import Role
+from dovetail.services.role import Role
 from tests.services.serve.page.conftest import Opened
 from tests.services.serve.page.shop import Shop
 
