@@ -188,14 +188,14 @@ class Reconciler:
         """What the environment ended is tried again for ever; what does not pass ends the query."""
         if failure.final:
             self._troubles.end(query.id)
-            self._report(query, Actual.FAILED, failure.told)
-            self._log_of(query).error("failed\n%s", failure.told)
+            self._report(query, Actual.FAILED, failure.message)
+            self._log_of(query).error("failed\n%s", failure.message)
             return
         trouble = self._troubles.note(query.id, self._clock())
         if self._driver.speaks_for(query):
             next_try_ms = now_ms() + int(trouble.pause_s * 1000)
-            self._report(query, Actual.RECOVERING, failure.told, next_try_ms)
-        self._log_of(query).warning("tried again in %g s\n%s", trouble.pause_s, failure.told)
+            self._report(query, Actual.RECOVERING, failure.message, next_try_ms)
+        self._log_of(query).warning("tried again in %g s\n%s", trouble.pause_s, failure.message)
 
     def _end_to(self, query: Query, then: Callable[[Query], None]) -> None:
         """End it, and do what is left. What stands in the way of that is tried again with the same pauses."""

@@ -13,11 +13,11 @@ from dovetail.sql.syntax.redact import redacted
 class Failure:
     """A query did not start, or ended by itself.
 
-    told   why, to the user
+    message  why, to the user
     final  trying again does not help: its data, its plan or a defect ended it, and not its environment
     """
 
-    told: str
+    message: str
     final: bool = False
 
     @staticmethod

@@ -155,13 +155,15 @@ class Plan:
             value=made.value_format,
             key=made.key_format,
         )
-        return Stream(schema, made.topic, rules_of(made.input), told=_told(made), trusted=True)
+        return Stream(
+            schema, made.topic, rules_of(made.input), upstream_watermarks=_upstream_watermarks(made), trusted=True
+        )
 
 
-def _told(made: Output) -> tuple[Watermark, ...]:
+def _upstream_watermarks(made: Output) -> tuple[Watermark, ...]:
     """The watermarks over its columns. The query has rejected the times that cannot be used."""
     columns = () if made.clock is None else made.clock.columns
-    return tuple(Watermark(name, -later, max_future_ms=None, told=True) for name, later in columns)
+    return tuple(Watermark(name, -later, max_future_ms=None, from_heartbeats=True) for name, later in columns)
 
 
 def plan_query(
@@ -281,7 +283,7 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
         period_ms=_period_ms(statement.emit),
         limit=limit,
         target=None if into is None else _target(into, catalog),
-        told=isinstance(statement, CreateView) and statement.materialized and into is None,
+        emits_watermark=isinstance(statement, CreateView) and statement.materialized and into is None,
     )
 
 
@@ -304,7 +306,7 @@ def _read(
 
 def _tells(view: CreateView, catalog: Relations) -> bool:
     """Whether the topic of a view says how far its rows have come."""
-    return view.materialized and bool(_stream_of(catalog)(view).told)
+    return view.materialized and bool(_stream_of(catalog)(view).upstream_watermarks)
 
 
 def _closes(emit: Emit | None) -> bool:

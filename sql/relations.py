@@ -120,7 +120,7 @@ class Consulted:
 
 @dataclass(frozen=True)
 class Stream:
-    """A topic with its schema. ``trusted``: a query of Dovetail writes it, and tells the watermarks ``told``.
+    """A topic with its schema. ``trusted``: a query of Dovetail writes it, and tells ``upstream_watermarks``.
     ``timed``: ``_tp_time`` is part of ``*``.
     """
 
@@ -128,7 +128,7 @@ class Stream:
     topic: str
     rules: Rules
     watermark: Watermark | None = None
-    told: tuple[Watermark, ...] = ()
+    upstream_watermarks: tuple[Watermark, ...] = ()
     trusted: bool = False
 
     @property

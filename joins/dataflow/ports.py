@@ -120,7 +120,7 @@ class Watermark:
     shared         rows are late when they are behind the least watermark of the join's inputs, not behind their own
     max_future_ms  a time so far after that of its record cannot be used; None: any time can. Not of whole numbers
     drops_late     rows behind it are late; false: it only tells how far the input has come
-    told           heartbeats alone move it, no row does: the writer, a query, knows what it has yet to write
+    from_heartbeats  heartbeats alone move it, no row does: the writer, a query, knows what it has yet to write
     """
 
     column: str
@@ -129,7 +129,7 @@ class Watermark:
     shared: bool = False
     max_future_ms: int | None = DAY_MS
     drops_late: bool = True
-    told: bool = False
+    from_heartbeats: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,6 @@ class Port:
         return by_arrival or self.ingest.compared or self.max_rows_per_key is not None
 
     @property
-    def told_apart_by(self) -> tuple[str, ...]:
+    def identity_columns(self) -> tuple[str, ...]:
         """The columns in which a retraction must equal the row it takes away."""
         return self.identity or tuple(self.schema.names)

@@ -124,7 +124,9 @@ def _together(outputs: Sequence[LevelOutput]) -> LevelOutput:
         whole.late.extend(output.late)
         whole.refused.extend(output.refused)
         # Marks go to all portions, so whoever says where the output's watermark stands says the same.
-        whole.told = output.told if output.told is not None else whole.told
+        whole.output_watermark = (
+            output.output_watermark if output.output_watermark is not None else whole.output_watermark
+        )
         whole.watermarks |= output.watermarks
         for name, count in output.counters.items():
             whole.counters[name] = whole.counters.get(name, 0) + count

@@ -51,7 +51,7 @@ class LocalQuery:
         self.counters: dict[str, int] = defaultdict(int)
         self.late: list[Late] = []
         self.refused: list[Refused] = []
-        self.told: int | None = None
+        self.output_watermark: int | None = None
         self.activity = Activity()
 
     def restart(self) -> None:
@@ -85,19 +85,21 @@ class LocalQuery:
 
         Rows of one key come in the order in which they have to be written: retractions before insertions. ``marks``,
         of the edges of scans, come besides those that the rows make: heartbeats, idle partitions. Where the watermark
-        of the output has advanced, ``told`` is where it stands now.
+        of the output has advanced, ``output_watermark`` is where it stands now.
         """
         scanned = Activity()
         waiting = self._scanned(decoded, scanned)
         shown = self._on_every_edge([*self._marks(decoded), *marks])
         done = [scanned]
-        self.told = None
+        self.output_watermark = None
         for level in self._levels:
             arrived, waiting = self._split(waiting, level)
             for bucket in range(self._buckets):
                 output = self._run(level, bucket, arrived[bucket], shown)
                 waiting.extend(output.departures)
-                self.told = output.told if output.told is not None else self.told
+                self.output_watermark = (
+                    output.output_watermark if output.output_watermark is not None else self.output_watermark
+                )
                 done.append(output.activity)
         self.activity.add(Activity.of_batch(done))
         return self._sunk(waiting)
@@ -116,7 +118,9 @@ class LocalQuery:
         for index, rows in decoded.items():
             scan = self._dataflow.scans[index]
             watermark = scan.watermark
-            event_ms = None if watermark is None or watermark.told else greatest_ms(rows.column(watermark.column))
+            event_ms = (
+                None if watermark is None or watermark.from_heartbeats else greatest_ms(rows.column(watermark.column))
+            )
             if event_ms is not None:
                 marks.append(Mark(scan.edge, 0, event_ms))
         return marks

@@ -71,7 +71,7 @@ class LevelOutput:
     """Where the watermark of each edge stands now; those that stand nowhere yet are not there."""
     activity: Activity = field(default_factory=Activity)
     """What each node did in this batch, and holds after it."""
-    told: int | None = None
+    output_watermark: int | None = None
     """Where the watermark of the query's output stands now, if it has advanced in this batch; in all buckets alike."""
 
 
@@ -159,7 +159,7 @@ class LevelTask:
         output.activity.held = {name: {self._bucket: holding} for name, holding in held.items()}
         return output
 
-    def _told(self, running: _Running) -> int | None:
+    def _output_watermark(self, running: _Running) -> int | None:
         """The watermark of the query's output, where the node is the one whose rows that are."""
         sink = self._dataflow.sink
         if sink.edge not in running.node.outputs or not sink.clock:
@@ -174,15 +174,15 @@ class LevelTask:
         begun_ns = self._clock()
         opened = self._opened(running)
         inputs = _on_time(running, received, output.late)
-        before = self._told(running)
+        before = self._output_watermark(running)
         changes = running.operator.on_batch(inputs)
         output.refused += _refused(running)
         if opened is not None:
             changes = Changes.concat([opened, changes])
         running.watermarks.advance(marks)
         changes = _in_time(running, changes)
-        if (reached := self._told(running)) != before:
-            output.told = reached
+        if (reached := self._output_watermark(running)) != before:
+            output.output_watermark = reached
         check_buffered(running.node.operator, self._store, self._buckets)
         left = sum(self._leave(changes, outlet, output) for outlet in running.outlets)
         rows_in = tuple(0 if rows is None else rows.num_rows for rows in inputs)

@@ -57,7 +57,7 @@ class ChangeNormalizer:
         if port.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV):
             subkeys = port.primary_key
         elif port.ingest is Ingest.CHANGELOG:
-            subkeys = port.told_apart_by
+            subkeys = port.identity_columns
         if port.tie_break_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         if port.everywhere:
@@ -158,8 +158,8 @@ class ChangeNormalizer:
         equal = equal_rows(
             known.take(pa.array(groups.members[aimed])),
             known.take(pa.array(target[owner[aimed]])),
-            [(name, name) for name in self.port.told_apart_by],
-            [True] * len(self.port.told_apart_by),
+            [(name, name) for name in self.port.identity_columns],
+            [True] * len(self.port.identity_columns),
         )
         deleted = np.unique(owner[aimed[equal]])
         self.dangling += len(retracting) - len(deleted)
@@ -174,11 +174,11 @@ class ChangeNormalizer:
         if changes.only_insertions:
             return changes.consolidated()
         inserted, deltas = changes.insertions, changes.deltas
-        number, firsts = numbered(changes.table.select(list(self.port.told_apart_by)))
+        number, firsts = numbered(changes.table.select(list(self.port.identity_columns)))
         retracted = np.zeros(len(firsts), dtype=np.int64)
         np.subtract.at(retracted, number, np.minimum(deltas, 0))
         asked = changes.take(firsts).table
-        fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self.port.told_apart_by)
+        fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self.port.identity_columns)
         fresh.insert(inserted)
         found = [side.equal(asked) for side in (self.arrangement, fresh)]
         held = np.zeros(len(firsts), dtype=np.int64)

@@ -62,7 +62,7 @@ class RowBudget:
             raise InternalError(f"rows that are {port.ingest} have no budget", fix=f"one of {', '.join(BUDGETED)} has")
         refused = None
         if port.ingest is Ingest.CHANGELOG:
-            identity = port.told_apart_by
+            identity = port.identity_columns
             schema = pa.schema([port.schema.field(one) for one in identity])
             refused = Arrangement(store, f"{name}.refused", schema, port.keys, identity, held.null_safe, counted=True)
         return RowBudget(port, port.max_rows_per_key, held, refused)
@@ -103,7 +103,7 @@ class RowBudget:
                 there, _ = self.held.current(rows.take(pa.array(firsts)), self.port.primary_key)
                 return _replacing(keys, identities, deltas, held, np.bincount(there, minlength=len(firsts)), self.most)
             case _:
-                identities, firsts = numbered(rows.select(list(self.port.told_apart_by)))
+                identities, firsts = numbered(rows.select(list(self.port.identity_columns)))
                 asked = rows.take(pa.array(firsts))
                 known = _known(self.held.equal(asked), len(firsts))
                 refused = np.zeros_like(known)

@@ -39,7 +39,7 @@ class BatchReport:
     counts      what adds up: NAMES, and late rows by input
     state       level → bucket → rows and bytes that it holds after the batch; one that was passed by says nothing new
     watermarks  by edge, after the batch; all buckets of a level have the same
-    told        the watermark that heartbeats are to tell, once all is written
+    output_watermark  the watermark that heartbeats are to tell, once all is written
     activity    of the nodes
     member      of a pack, whose it is; '' outside of one
     """
@@ -47,7 +47,7 @@ class BatchReport:
     counts: Counter[str] = field(default_factory=Counter)
     state: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     watermarks: dict[int, int] = field(default_factory=dict)
-    told: int | None = None
+    output_watermark: int | None = None
     activity: Activity = field(default_factory=Activity)
     member: str = ""
 
@@ -74,14 +74,14 @@ class BatchReport:
                 for level, buckets in parts["state"].items()
             },
             {int(edge): watermark for edge, watermark in parts["watermarks"].items()},
-            parts["told"],
+            parts["output_watermark"],
             Activity.read(parts["activity"]),
             parts["member"],
         )
 
     @staticmethod
     def together(reports: Iterable[BatchReport], member: str = "") -> BatchReport:
-        """What those of a batch say of one query; ``told`` is for heartbeats alone."""
+        """What those of a batch say of one query; ``output_watermark`` is for heartbeats alone."""
         whole, activities = BatchReport(member=member), []
         for report in reports:
             whole.counts.update(report.counts)

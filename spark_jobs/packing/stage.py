@@ -133,7 +133,9 @@ def _run(member: Job, bucket: OneBucket, blocks: list[ShuffleBlock]) -> SinkBatc
     said_of_all, written = [], SinkBatch(output.changes)
     for level, said in output.levels.items():
         own = bucket.stores[level]
-        written.told = said.told if said.told is not None else written.told
+        written.output_watermark = (
+            said.output_watermark if said.output_watermark is not None else written.output_watermark
+        )
         state = {level: {BUCKET: (own.rows, own.buffered_bytes)}}
         said_of_all.append(BatchReport(Counter(said.counters), state, said.watermarks, activity=said.activity))
         written.rejected += [refused_records(member.dataflow, refused) for refused in said.refused]

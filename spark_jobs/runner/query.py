@@ -392,7 +392,7 @@ def job_of(
     if settings.late_topic:
         target = replace(target, late_bytes=topics.message_bytes(client, settings.late_topic))
     ensure_log(brokers)
-    told = {scan.topic for scan in dataflow.scans if scan.watermark is not None and scan.watermark.told}
+    told = {scan.topic for scan in dataflow.scans if scan.watermark is not None and scan.watermark.from_heartbeats}
     told |= {output_topic} if output_topic and dataflow.sink.clock else set()
     return Job(
         name=name,
@@ -461,6 +461,6 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
         )
     if not job.fused_sink:
         rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), report.SPARK_SCHEMA)
-    if job.told_apart:
+    if job.separate_heartbeat_writer:
         rows = rows.repartition(1).mapInArrow(HeartbeatStage(shipped), report.SPARK_SCHEMA)
     return rows.observe(report.OBSERVATION, report.observed())

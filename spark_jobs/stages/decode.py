@@ -219,7 +219,7 @@ class ScanReading:
         return rows.filter(pa.array(~bad)) if rejected.num_rows else rows, rejected
 
     def _mark(self, rows: pa.Table, partition: int, outbox: Outbox) -> None:
-        if self.scan.watermark is not None and not self.scan.watermark.told:
+        if self.scan.watermark is not None and not self.scan.watermark.from_heartbeats:
             event_ms = greatest_ms(rows.column(self.scan.watermark.column))
             if event_ms is not None:
                 outbox.mark(self.scan, partition, event_ms)
@@ -295,7 +295,7 @@ def _reading(job: Job, indexes: list[int]) -> Reading:
                 dict(job.scan_starts[index]),
                 _is_ordered(job.dataflow, scan.edge),
                 _is_refusable(job.dataflow, scan.edge),
-                job.partitions[scan.topic] if scan.watermark is not None and scan.watermark.told else 0,
+                job.partitions[scan.topic] if scan.watermark is not None and scan.watermark.from_heartbeats else 0,
             )
             for index, scan in zip(indexes, scans, strict=True)
         ),

@@ -32,16 +32,16 @@ class HeartbeatStage:
     shipped: bytes
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        job, told = opened(self.shipped), []
+        job, watermarks = opened(self.shipped), []
         for batch in batches:
             reports = map(BatchReport.read, batch.column("report").to_pylist())
-            told += [report.told for report in reports if report.told is not None]
+            watermarks += [report.output_watermark for report in reports if report.output_watermark is not None]
             yield batch
-        if told:
-            write_once(job.target, job.buckets, batch_id(), lambda: outgoing(job, max(told)))
+        if watermarks:
+            write_once(job.target, job.buckets, batch_id(), lambda: outgoing(job, max(watermarks)))
 
 
-def outgoing(job: Job, told: int) -> Iterator[Outgoing]:
+def outgoing(job: Job, watermark_ms: int) -> Iterator[Outgoing]:
     """The heartbeats that tell a watermark."""
     for partition in range(job.partitions[job.output_topic]):
-        yield Outgoing(job.output_topic, [heartbeat(told)], with_headers=True, partition=partition)
+        yield Outgoing(job.output_topic, [heartbeat(watermark_ms)], with_headers=True, partition=partition)

@@ -84,14 +84,14 @@ class Job:
         return self.dataflow.levels > 0 and (self.buckets == 1 or not self.dataflow.sink.exchanged)
 
     @property
-    def told_apart(self) -> bool:
+    def separate_heartbeat_writer(self) -> bool:
         """Whether the watermark of the output is told when all buckets have written, by a writer of its own."""
         return bool(self.dataflow.sink.clock) and self.buckets > 1
 
     @property
     def writers(self) -> int:
         """How many there are that write in transactions."""
-        return self.buckets + self.told_apart
+        return self.buckets + self.separate_heartbeat_writer
 
     def ship(self) -> bytes:
         return pickle.dumps(self)

@@ -103,7 +103,7 @@ class BucketOfLevel:
             Counter({**output.counters, FAILED_CALLS: failed}),
             {self.level: state},
             output.watermarks if speaks else {},
-            output.told if speaks and self.job.told_apart else None,
+            output.output_watermark if speaks and self.job.separate_heartbeat_writer else None,
             output.activity,
         )
 
@@ -145,8 +145,8 @@ class BucketOfLevel:
     def write(self, output: LevelOutput, said: BatchReport, passing: list[ShuffleBlock]) -> list[str]:
         """Write what leaves here, with what earlier stages sent along; the reports that this partition has."""
         changes = [departure.rows for departure in output.departures]
-        told = None if self.job.told_apart else output.told
-        written = SinkBatch(changes, self._refused(output), self._late(output), said, told=told)
+        watermark = None if self.job.separate_heartbeat_writer else output.output_watermark
+        written = SinkBatch(changes, self._refused(output), self._late(output), said, output_watermark=watermark)
         written.take(passing)
         return write_batch(self.job, self.bucket, batch_id(), written)
 

@@ -44,12 +44,12 @@ class SinkBatch:
     """Of who writes."""
     reports: list[str] = field(default_factory=list)
     """Those of earlier stages."""
-    told: int | None = None
+    output_watermark: int | None = None
     """The watermark that heartbeats are to tell behind the rows."""
 
     @property
     def speaks(self) -> bool:
-        return bool(self.changes or self.rejected or self.late) or self.told is not None
+        return bool(self.changes or self.rejected or self.late) or self.output_watermark is not None
 
     def take(self, blocks: Iterable[ShuffleBlock]) -> None:
         for block in in_order(blocks):
@@ -122,8 +122,8 @@ def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Ou
     written[REJECTED_RECORDS] += len(letters)
     for some in (letters, *(letter_messages(job, rows) for rows in output.rejected)):
         yield Outgoing(job.dead_letter_topic, list(some), with_headers=True)
-    if output.told is not None:
-        yield from heartbeats.outgoing(job, output.told)
+    if output.output_watermark is not None:
+        yield from heartbeats.outgoing(job, output.output_watermark)
 
 
 def fitting_records(records: Encoded, job: Job) -> tuple[Encoded, list[OutgoingMessage]]:

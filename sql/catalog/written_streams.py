@@ -30,7 +30,7 @@ def as_text(stream: Stream) -> str:
         "key": asdict(schema.key),
         "topic": stream.topic,
         "rules": stream.rules,
-        "told": [asdict(watermark) for watermark in stream.told],
+        "told": [_members(watermark) for watermark in stream.upstream_watermarks],
     }
     return json.dumps(members)
 
@@ -47,8 +47,19 @@ def of_text(name: str, text: str) -> Stream:
         value=_format(members["value"]),
         key=_format(members["key"]),
     )
-    told = tuple(Watermark(**watermark) for watermark in members["told"])
-    return Stream(schema, members["topic"], Rules(members["rules"]), told=told, trusted=True)
+    watermarks = tuple(_watermark(one) for one in members["told"])
+    return Stream(schema, members["topic"], Rules(members["rules"]), upstream_watermarks=watermarks, trusted=True)
+
+
+def _members(watermark: Watermark) -> dict[str, Any]:
+    """In the catalog ``from_heartbeats`` is called ``told``."""
+    members = asdict(watermark)
+    members["told"] = members.pop("from_heartbeats")
+    return members
+
+
+def _watermark(members: dict[str, Any]) -> Watermark:
+    return Watermark(from_heartbeats=members.pop("told"), **members)
 
 
 def _format(members: dict[str, Any]) -> RecordFormat:

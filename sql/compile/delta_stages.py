@@ -65,7 +65,7 @@ def _stage(join: DeltaJoin, step: DeltaStep, number: int, last: bool) -> DeltaSt
         tuple(kept),
         tuple(_probe(join, one, place, step.copies) for place, one in enumerate(step.paths)),
         join.schema,
-        told_apart=not last,
+        numbered=not last,
         max_buffered_bytes=join.chain.max_buffered_bytes,
     )
     leaving = () if last else tuple(OnPath(one.path, _columns(join, one.path, number + 1)) for one in step.paths)

@@ -50,7 +50,7 @@ def _star(translator: Translator, node: exp.Expr) -> Typed:
 
 def _paren(translator: Translator, node: exp.Expr) -> Typed:
     inner = translator(node.this)
-    return Typed(bracketed(inner.tree), inner.ask, inner.told, inner.literal)
+    return Typed(bracketed(inner.tree), inner.ask, inner.known_type, inner.literal)
 
 
 def _connector(translator: Translator, node: exp.Expr) -> Typed:
@@ -312,7 +312,7 @@ def _window(translator: Translator, node: exp.Expr) -> Typed:
         if _is_measured(node) and len(order.expressions) == 1:
             # Of a frame that is so wide one term says how far rows are from one another.
             made.args["order"].set("expressions", made.args["order"].expressions[-1:])
-    return translator.known(exact(made, called.told, "", translator.environment.place), called.told)
+    return translator.known(exact(made, called.known_type, "", translator.environment.place), called.known_type)
 
 
 def _frame(translator: Translator, window: exp.Expr) -> exp.Expr | None:

@@ -123,7 +123,7 @@ class Function:
         for cast in (cast for argument in arguments for cast in argument.tree.find_all(exp.TryCast)):
             cast.meta[_COUNTS] = True
         result = self._built(arguments, like)
-        return result.of(result.tree.copy().transform(_not_counted), result.told)
+        return result.of(result.tree.copy().transform(_not_counted), result.known_type)
 
     def _built(self, arguments: Sequence[Typed], like: Typed) -> Typed:
         try:
@@ -164,7 +164,7 @@ def _not_counted(node: exp.Expr) -> exp.Expr:
 
 def narrowed(result: Typed, arguments: Sequence[Typed]) -> Typed:
     """Where the engine puts numbers with and without sign together in 128 bits: in 64, NULL beyond."""
-    if result.told is None and not any(argument.is_decimal for argument in arguments) and result.type == _WIDE:
+    if result.known_type is None and not any(argument.is_decimal for argument in arguments) and result.type == _WIDE:
         return result.of(filled("CAST({0} AS BIGINT)", [result.tree]), pa.int64())
     return result
 

@@ -28,16 +28,16 @@ class Typed:
 
     tree: exp.Expr
     ask: TypeOf
-    told: pa.DataType | None = None
+    known_type: pa.DataType | None = None
     literal: Literal | None = None
     zone: str | None = None
 
     @property
     def type(self) -> pa.DataType:
-        if self.told is None:
-            self.told = self.ask(self.tree)
+        if self.known_type is None:
+            self.known_type = self.ask(self.tree)
         # What an extension type adds (a text that is a JSON document) matters to functions alone.
-        return self.told.storage_type if isinstance(self.told, pa.BaseExtensionType) else self.told
+        return self.known_type.storage_type if isinstance(self.known_type, pa.BaseExtensionType) else self.known_type
 
     def of(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         """Another tree over the same rows."""

@@ -90,7 +90,7 @@ def watermark(of: Watermark | None) -> Form | None:
         shared=of.shared,
         max_future_ms=of.max_future_ms,
         drops_late=of.drops_late,
-        told=of.told,
+        told=of.from_heartbeats,
     )
 
 

@@ -35,7 +35,7 @@ def clocked(node: Node, time: Expr, given: Given) -> tuple[Node, int] | None:
     """``node`` with the watermark that ``time`` follows, and by how much it may be behind that; None: there is none."""
     found = node.event_time(time)
     if isinstance(found, EventTimeOrigin):
-        watermark = found.scan.watermark or found.told or given(found)
+        watermark = found.scan.watermark or found.upstream_watermark or given(found)
         followed = watermark if watermark is not None and watermark.column == found.column else None
     elif isinstance(found, Passage):
         if isinstance(found.node, UnionAll):

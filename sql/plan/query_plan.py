@@ -24,7 +24,7 @@ class QueryPlan:
     period_ms  what changes leaves so often at most (EMIT PERIODIC)
     limit     it ends after so many changes; None: never
     target    the stream that it writes INTO; None: a topic of its own
-    told      others may read that topic: it tells the watermark of its rows
+    emits_watermark  others may read that topic: it tells the watermark of its rows
     sizes     about how many records its topics have; None: nobody is to ask
     orders    of chains of joins that are not in the order of the text
     deltas    chains of joins that are delta joins
@@ -42,7 +42,7 @@ class QueryPlan:
     period_ms: int = 0
     limit: int | None = None
     target: Stream | None = None
-    told: bool = False
+    emits_watermark: bool = False
     sizes: Sizes | None = None
     orders: tuple[JoinOrder, ...] = ()
     deltas: tuple[DeltaChoice, ...] = ()

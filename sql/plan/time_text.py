@@ -41,8 +41,8 @@ def watermark_text(watermark: Watermark, kind: pa.DataType) -> str:
     notes = ["of the slower input"] if watermark.shared else []
     if watermark.idle_ms is not None:
         notes.append(f"idle after {length_text(watermark.idle_ms, pa.timestamp('ms'))}")
-    notes += ["told by its query"] if watermark.told else []
-    if watermark.max_future_ms != DAY_MS and not whole and not watermark.told:
+    notes += ["told by its query"] if watermark.from_heartbeats else []
+    if watermark.max_future_ms != DAY_MS and not whole and not watermark.from_heartbeats:
         future = watermark.max_future_ms
         ahead = "any time ahead" if future is None else f"{length_text(future, pa.timestamp('ms'))} ahead at most"
         notes.append(ahead)

@@ -29,7 +29,7 @@ def sink(plan: QueryPlan) -> QueryPlan:
 def _timed(made: Output, plan: QueryPlan) -> Output:
     """``made`` with the watermark of its rows, if they stay: what can be taken back is never in."""
     stays = not made.updating and not made.marked
-    return replace(made, clock=output_clock(made.input, made.columns)) if plan.told and stays else made
+    return replace(made, clock=output_clock(made.input, made.columns)) if plan.emits_watermark and stays else made
 
 
 def _into(made: Output, target: Stream) -> Output:

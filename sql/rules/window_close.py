@@ -61,7 +61,7 @@ def _later(node: Node, delay_ms: int) -> Node:
     """``node`` with the watermarks that its tables state, or its views tell, so much later."""
     if not isinstance(node, Scan):
         return rebuilt(node, lambda below: _later(below, delay_ms))
-    if not delay_ms or node.watermark is None or (node.stated is None and not node.watermark.told):
+    if not delay_ms or node.watermark is None or (node.stated is None and not node.watermark.from_heartbeats):
         return node
     if not pa.types.is_timestamp(node.stream.types[node.watermark.column]):
         raise Unsupported(

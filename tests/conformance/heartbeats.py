@@ -72,7 +72,7 @@ def heartbeats(dataflow: Dataflow, until: Numbers) -> dict[str, int]:
     """Topic → timestamp of the record that moves each watermark over it to ``until``; those of views move alone."""
     wanted: dict[str, int] = defaultdict(int)
     for scan in _timed(dataflow):
-        if _whole(scan) in until and scan.watermark is not None and not scan.watermark.told:
+        if _whole(scan) in until and scan.watermark is not None and not scan.watermark.from_heartbeats:
             wanted[scan.topic] = max(wanted[scan.topic], until[_whole(scan)] + scan.watermark.delay_ms)
     return dict(wanted)
 

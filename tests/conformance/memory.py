@@ -83,8 +83,8 @@ class _Joining:
         written = self.topics[self.launch.topic]
         if rows is not None:
             written.append(_records(rows, self.launch.fragment.dataflow.sink))
-        if self.query.told is not None:
-            written.append([Record(None, None, self.query.told)])
+        if self.query.output_watermark is not None:
+            written.append([Record(None, None, self.query.output_watermark)])
         if batch and (buckets := next(self.buckets, None)) is not None:
             self.query.rescale(buckets)
         return bool(batch)

@@ -29,7 +29,7 @@ def step(ports: tuple[Port, ...], null_safe: bool) -> DeltaStepSpec:
     kept = (KeptPart(0, (null_safe,)), KeptPart(1, (null_safe,)), KeptPart(2, (null_safe,)))
     probes = tuple(DeltaProbe(asks, of, after, number) for number, (asks, of, after) in enumerate(PROBES))
     columns = pa.schema([field for one in ports for field in one.schema])
-    return DeltaStepSpec(ports, kept, probes, columns, told_apart=True)
+    return DeltaStepSpec(ports, kept, probes, columns, numbered=True)
 
 
 @settings(max_examples=50)

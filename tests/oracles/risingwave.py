@@ -80,7 +80,7 @@ class RisingWaveOracle:
 
     def ours(self, sample: Sample) -> Sequence[Cell]:
         typed, found = translated(sample.text), self.typed_values(sample)
-        assert found.type == typed.type or typed.told is None, f"{sample.text} is {found.type}, told {typed.type}"
+        assert found.type == typed.type or typed.known_type is None, f"{sample.text} is {found.type}, told {typed.type}"
         return [plain(value) for value in _numbered(found, typed)]
 
     def typed_values(self, sample: Sample) -> pa.ChunkedArray:
@@ -113,7 +113,7 @@ def translated(text: str) -> Typed:
 def _numbered(values: pa.ChunkedArray, typed: Typed) -> list[Cell]:
     """Times as the numbers behind them: Python has not all of them."""
     kind = values.type
-    if typed.told == JSON:
+    if typed.known_type == JSON:
         return [None if text is None else json.loads(text) for text in values.to_pylist()]
     if pa.types.is_date(kind):
         return list(values.cast(pa.int32()).to_pylist())

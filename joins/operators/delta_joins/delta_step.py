@@ -85,14 +85,14 @@ class DeltaProbe:
 class DeltaStepSpec(OperatorSpec):
     """A step of all paths. Output: the columns of ``schema``, NULL where a path does not have them yet.
 
-    told_apart  the rows have the number of their path in the column PATH, behind the others: another step follows
+    numbered  the rows have the number of their path in the column PATH, behind the others: another step follows
     """
 
     parts: tuple[Port, ...]
     kept: tuple[KeptPart, ...]
     probes: tuple[DeltaProbe, ...]
     schema: pa.Schema
-    told_apart: bool = False
+    numbered: bool = False
     max_buffered_bytes: int | None = None
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class DeltaStepOperator:
         self._places = [one.place for one in spec.kept]
         self._probes = spec.probes
         columns = [field.with_nullable(True) for field in spec.schema]
-        self._schema = pa.schema([*columns, pa.field(PATH, pa.int8())] if spec.told_apart else columns)
+        self._schema = pa.schema([*columns, pa.field(PATH, pa.int8())] if spec.numbered else columns)
 
     @property
     def dangling(self) -> int:

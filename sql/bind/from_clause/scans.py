@@ -33,7 +33,9 @@ def scanned(stream: Stream, alias: str, settings: QuerySettings, dialect: Dialec
         trusted=stream.trusted,
         watermark=stream.watermark if stream.schema.kind == Kind.APPEND else None,
         stated=stream.watermark,
-        told=tuple(replace(one, idle_ms=settings.duration_ms("idle_timeout")) for one in stream.told),
+        upstream_watermarks=tuple(
+            replace(one, idle_ms=settings.duration_ms("idle_timeout")) for one in stream.upstream_watermarks
+        ),
     )
     node = _started(scan, settings, seeks)
     starred = [*declared, TIME] if stream.timed and TIME not in declared else declared

@@ -55,7 +55,7 @@ def _told_by(origin: EventTimeOrigin, delay_ms: int, settings: QuerySettings) ->
     """How far the rows of a scan have come: what is stated of it, or told by the query that writes it, else a watermark
     behind which no row is late.
     """
-    known = origin.scan.watermark or origin.told
+    known = origin.scan.watermark or origin.upstream_watermark
     if known is not None and known.column == origin.column:
         return known
     future_ms = settings.duration_ms("max_future")

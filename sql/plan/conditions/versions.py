@@ -62,7 +62,7 @@ def _timed(left: Node, as_of: Expr, place: str) -> tuple[Node, str]:
             where=place,
             fix="FROM l JOIN r FOR SYSTEM_TIME AS OF l.time",
         )
-    stated, name = origin.told or origin.scan.stated, origin.scan.stream.name
+    stated, name = origin.upstream_watermark or origin.scan.stated, origin.scan.stream.name
     if stated is None or stated.column != origin.column:
         over = "has no WATERMARK" if stated is None else f"has its WATERMARK over {stated.column}"
         raise Unsupported(

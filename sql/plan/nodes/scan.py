@@ -44,7 +44,7 @@ class Scan(Leaf):
     stated   the WATERMARK clause of the stream; ``watermark`` is what the query goes by
     kept_with   the alias of a scan that has the same rows, in the same join: they are read and kept as those of it. '':
                 they are for themselves
-    told     of a view: the watermarks that its query tells, by column; one is taken where it is asked for
+    upstream_watermarks  of a view: the watermarks that its query tells, by column; one is taken where it is asked for
     rekeyed  by ``changelog(x, k)``: the records are no upserts, but are read as such
     """
 
@@ -62,7 +62,7 @@ class Scan(Leaf):
     deletes: str = ""
     stated: Watermark | None = None
     kept_with: str = ""
-    told: tuple[Watermark, ...] = ()
+    upstream_watermarks: tuple[Watermark, ...] = ()
     rekeyed: bool = False
 
     @cached_property
@@ -209,6 +209,6 @@ class EventTimeOrigin(EventTime):
         return self.scan.schema.field(self.scan.internal(self.column)).type
 
     @property
-    def told(self) -> Watermark | None:
+    def upstream_watermark(self) -> Watermark | None:
         """The watermark over it that the query tells which writes what is scanned."""
-        return next((one for one in self.scan.told if one.column == self.column), None)
+        return next((one for one in self.scan.upstream_watermarks if one.column == self.column), None)

@@ -170,7 +170,7 @@ def test_a_member_tells_its_readers_how_far_it_has_come() -> None:
         values: list[dict[str, object] | bytes] = [{"at": f"1970-01-01 00:00:{second:02}"} for second in seconds]
         outputs = run(pack, store, [("rides", 0, records(values, first))])
         assert 1 not in outputs
-        return outputs[0].told
+        return outputs[0].output_watermark
 
     assert (begin := told(0, 3)) is not None
     assert told(1, 7, 20) == begin + 20_000
@@ -179,5 +179,5 @@ def test_a_member_tells_its_readers_how_far_it_has_come() -> None:
     beats = list(outgoing(replace(timed, partitions={timed.output_topic: 3}), 17))
     assert [one.partition for one in beats] == [0, 1, 2]
     assert [one.messages for one in beats] == [[heartbeat(17)]] * 3
-    assert SinkBatch(told=17).speaks
+    assert SinkBatch(output_watermark=17).speaks
     assert not SinkBatch().speaks

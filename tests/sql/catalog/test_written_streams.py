@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -78,6 +79,17 @@ def test_the_text_has_all_that_others_read(catalog: Catalog, view: str) -> None:
     assert of_text("v", as_text(stream)) == stream
     catalog.create(statement, now_ms=0, written=stream)
     assert catalog.get("v").written == stream == stream_of(catalog, "v")
+
+
+def test_the_names_of_its_members_stay(catalog: Catalog) -> None:
+    text = "CREATE MATERIALIZED VIEW v AS SELECT window_start, count() AS n FROM tumble(s, t, 1m) GROUP BY window_start"
+    statement = parse_one(f"{text} EMIT AFTER WINDOW CLOSE")
+    assert isinstance(statement, CreateView)
+    members = json.loads(as_text(plan_query("v", statement, catalog).stream()))
+    assert " ".join(members) == "columns kind primary_key event_time value key topic rules told"
+    [watermark] = members["told"]
+    assert " ".join(watermark) == "column delay_ms idle_ms shared max_future_ms drops_late told"
+    assert watermark["told"] is True
 
 
 @pytest.mark.parametrize("written", [True, False], ids=["kept", "not kept"])

@@ -57,12 +57,12 @@ def view(text: str, into: str = "") -> Plan:
 @pytest.mark.parametrize(("text", "columns"), TOLD.items())
 def test_columns_that_follow_the_time_of_rows_that_stay(text: str, columns: dict[str, int]) -> None:
     plan = view(text)
-    told = plan.stream().told
+    told = plan.stream().upstream_watermarks
     base = told[0].delay_ms
     assert {one.column: (base - one.delay_ms) // 1000 for one in told} == {
         name: later - next(iter(columns.values())) for name, later in columns.items()
     }
-    assert all(one.told and one.max_future_ms is None for one in told)
+    assert all(one.from_heartbeats and one.max_future_ms is None for one in told)
     assert len(plan.dataflow.sink.clock) == len(plan.dataflow.nodes[-1].operator.ports)
     assert f"tells the watermark of {','.join(columns)}" in plan.explain()
 
@@ -89,7 +89,7 @@ def test_windows_tell_it_from_one_to_the_next(text: str, grid: tuple[int, int]) 
 @pytest.mark.parametrize("text", NONE.values(), ids=NONE)
 def test_no_watermark_is_told(text: str) -> None:
     plan = view(text)
-    assert plan.stream().told == ()
+    assert plan.stream().upstream_watermarks == ()
     assert plan.dataflow.sink.clock == ()
 
 

@@ -60,7 +60,7 @@ def numeric(whole: int, scale: int) -> pa.DataType:
 
 def kind_of(value: Typed) -> pa.DataType:
     """The type as PostgreSQL knows it: what it has no type for is of the next wider one."""
-    return JSON if value.told == JSON else standard(value.type)
+    return JSON if value.known_type == JSON else standard(value.type)
 
 
 def standard(kind: pa.DataType) -> pa.DataType:
