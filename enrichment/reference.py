@@ -63,7 +63,7 @@ class ReferenceLookup:
         joined = [row for row in joined if self.condition(row)]
         if self.kind is JoinKind.MARK:
             return [(*left, bool(joined))]
-        if self.kind.asks:
+        if self.kind.is_existence:
             return [left] if bool(joined) == (self.kind is JoinKind.SEMI) else []
         return joined or ([left + self.padding] if self.kind is JoinKind.LEFT else [])
 

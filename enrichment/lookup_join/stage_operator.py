@@ -23,7 +23,7 @@ from dovetail.enrichment.lookup_join.distinct_keys import DistinctKeys, distinct
 from dovetail.enrichment.lookup_join.looked_up_columns import LookedUpColumns
 from dovetail.joins.dataflow.lookup import LookupStage
 from dovetail.joins.dataflow.ports import JoinKind, Predicate, transformed
-from dovetail.sql.transforms.asked_rows import asked
+from dovetail.sql.transforms.existence_filter import existence_filter
 
 
 class RowsRejected(Exception):
@@ -72,8 +72,8 @@ class StageOperator:
     def _joined(self, rows: pa.Table, codes: Positions, answers: Sequence[Rows]) -> pa.Table:
         # One more than there are keys: the last stands for keys with a NULL, which have no rows.
         counts = np.fromiter(chain(map(len, answers), (0,)), np.int64, len(answers) + 1)
-        if self._kind.asks and self._join.condition is None:
-            return asked(rows, counts[codes] > 0, self._kind, self._join.mark)
+        if self._kind.is_existence and self._join.condition is None:
+            return existence_filter(rows, counts[codes] > 0, self._kind, self._join.mark)
         found = list(chain.from_iterable(answers))
         looked_up = self._looked_up.build(found)
         firsts = np.cumsum(counts) - counts
@@ -91,10 +91,10 @@ class StageOperator:
         candidates = self._side_by_side(rows, owners, matches, looked_up)
         holds = condition(candidates) if len(owners) else np.zeros(0, dtype=np.bool_)
         owners, matches = owners[holds], matches[holds]
-        if self._kind.asks:
+        if self._kind.is_existence:
             matched = np.zeros(rows.num_rows, dtype=np.bool_)
             matched[owners] = True
-            return asked(rows, matched, self._kind, self._join.mark)
+            return existence_filter(rows, matched, self._kind, self._join.mark)
         alone = np.full(rows.num_rows, self._outer)
         alone[owners] = False
         unmatched = np.flatnonzero(alone)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from dovetail.joins.dataflow.graph import Sink, TopicScan
-from dovetail.joins.dataflow.ports import ASKING, Ingest, JoinKind, Predicate, Transform, refuse_other_kinds
+from dovetail.joins.dataflow.ports import EXISTENCE_JOINS, Ingest, JoinKind, Predicate, Transform, refuse_other_kinds
 
 
 class LookupTarget(StrEnum):
@@ -65,7 +65,7 @@ class LookupJoinSpec:
     mark: str = ""
 
     def __post_init__(self) -> None:
-        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT, *ASKING))
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT, *EXISTENCE_JOINS))
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,12 @@ class JoinKind(StrEnum):
     """Every left row, with a column besides, the mark, that says whether it matches something."""
 
     @property
-    def asks(self) -> bool:
+    def is_existence(self) -> bool:
         """Whether each left row is asked if it matches something: no column of the right side leaves."""
-        return self in ASKING
+        return self in EXISTENCE_JOINS
 
 
-ASKING = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
+EXISTENCE_JOINS = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
 
 
 class SetKind(StrEnum):

@@ -59,7 +59,7 @@ class BidirectionalSpec(JoinSpec):
         return (self.left,) if self.right_as_left else (self.left, self.right)
 
     def started(self, store: RunStore, name: str) -> BidirectionalOperator | SemiAntiOperator:
-        if self.kind.asks:
+        if self.kind.is_existence:
             null_safe = self.null_safe or (False,) * len(self.left.keys)
             asked = MatchCondition(self.kind, self.mark, null_safe, self.condition)
             return SemiAntiOperator(self.left, self.right, asked, store, name, self.right_as_left)

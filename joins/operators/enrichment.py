@@ -58,7 +58,7 @@ class EnrichmentOperator(OneShotOperator):
 
     @property
     def _output(self) -> pa.Schema:
-        if not self._kind.asks:
+        if not self._kind.is_existence:
             return self._pairing.schema
         mark = [pa.field(self._mark, pa.bool_())] if self._kind is JoinKind.MARK else []
         return pa.schema([*(field.with_nullable(True) for field in self._pairing.left), *mark])
@@ -68,7 +68,7 @@ class EnrichmentOperator(OneShotOperator):
         return Changes.empty(self._output)
 
     def _answered(self, left: Changes) -> Changes:
-        if self._kind.asks:
+        if self._kind.is_existence:
             matched = self._matched(left)
             if self._kind is JoinKind.MARK:
                 answered = marked(left, matched, self._mark)

@@ -16,8 +16,6 @@ from dovetail.changelog.dead_letter import is_letters
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.joins.dataflow.lookup import LookupTarget
 from dovetail.joins.dataflow.ports import JoinKind
-from dovetail.sql.bind.asked.subqueries import Subqueries, SubqueryRows, read_around
-from dovetail.sql.bind.asked.subqueries_in_on import Sides, SubqueriesInOn
 from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.bounded.bounded_query import snapshot_of
 from dovetail.sql.bind.clauses import (
@@ -52,6 +50,8 @@ from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.select_clauses import SelectClauses
 from dovetail.sql.bind.set_operations import combined_rows, name_of, parts_of
 from dovetail.sql.bind.static import is_dictionary, is_static
+from dovetail.sql.bind.subqueries.subqueries import Subqueries, SubqueryRows, read_around
+from dovetail.sql.bind.subqueries.subqueries_in_on import Sides, SubqueriesInOn
 from dovetail.sql.expressions.evaluate import quoted
 from dovetail.sql.plan.nodes import LookupTable, Map, Scan, Static
 from dovetail.sql.relations import HasRows, Stream

@@ -11,11 +11,11 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dovetail.sql.bind.asked.subqueries import HiddenColumn, Subqueries
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.lookup.lookups import Lookups
 from dovetail.sql.bind.resolve import Expressions, resolved, resolved_condition, resolved_on
 from dovetail.sql.bind.scope import Scope
+from dovetail.sql.bind.subqueries.subqueries import HiddenColumn, Subqueries
 
 
 class QueryExpressions(Expressions, Protocol):

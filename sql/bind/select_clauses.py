@@ -19,7 +19,6 @@ from dovetail.sql.bind.aggregates import (
     selected_item,
     without_aliases,
 )
-from dovetail.sql.bind.asked.subqueries import Existence, HiddenColumn, joined_with, read_around
 from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.expressions import QueryExpressions, StreamExpressions
 from dovetail.sql.bind.from_clause.from_item import FromItem
@@ -29,6 +28,7 @@ from dovetail.sql.bind.partitions.ties import Shown
 from dovetail.sql.bind.partitions.window_functions import WindowFunctions
 from dovetail.sql.bind.projection import expect_columns, is_delta, selected
 from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.bind.subqueries.subqueries import Existence, HiddenColumn, joined_with, read_around
 from dovetail.sql.expressions.expression import Expr, Structure, structure
 from dovetail.sql.expressions.predicates import conjunction, conjuncts
 from dovetail.sql.functions.aggregate_calls import aggregates_in

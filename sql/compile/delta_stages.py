@@ -50,7 +50,7 @@ def delta_stages(join: DeltaJoin) -> list[DeltaStage]:
 
 
 def _stage(join: DeltaJoin, step: DeltaStep, number: int, last: bool) -> DeltaStage:
-    parts = [StepPart(one.asks, one.path, on_path=number > 1) for one in step.paths]
+    parts = [StepPart(one.probe_columns, one.path, on_path=number > 1) for one in step.paths]
     kept: list[KeptPart] = []
     for copy in step.copies:
         # Of two copies by the same columns one may have NULL for a key and the other not: each has a part of its own.
@@ -94,5 +94,7 @@ def _probe(join: DeltaJoin, one: PathStep, place: int, copies: Sequence[InputCop
         after=one.of.input < one.path,
         path=one.path,
         equal=tuple(EqualColumns(pair.left, pair.right, pair.null_safe) for pair in one.equal),
-        conditions=tuple(ResidualCondition(term.columns or one.asks[:1], Condition(term.text)) for term in one.terms),
+        conditions=tuple(
+            ResidualCondition(term.columns or one.probe_columns[:1], Condition(term.text)) for term in one.terms
+        ),
     )

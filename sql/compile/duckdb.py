@@ -236,7 +236,7 @@ def _joined(
     if padded:
         note = [[exp.alias_(exp.true(), _name(f"{_MATCHED}{place}"))] for place in range(2)]
         left, right = _with(left, note[0]), _with(right, note[1])
-    side, word = ("", kind.value.upper()) if kind.asks or kind is JoinKind.INNER else (kind.value.upper(), "")
+    side, word = ("", kind.value.upper()) if kind.is_existence or kind is JoinKind.INNER else (kind.value.upper(), "")
     made = _every(_item(left))
     join = exp.Join(this=_item(right), side=side, kind=word, method=method, on=_condition(on))
     made.set("joins", [join])
@@ -282,7 +282,7 @@ def _applied(node: Join, how: Apply) -> exp.Select:
         return _with(left, [exp.alias_(exp.Subquery(this=right), _name(value))])
     if node.kind is JoinKind.MARK:
         return _marked(left, right, node.on, node.mark)
-    if node.kind.asks:
+    if node.kind.is_existence:
         asked = _exists(right, node.on)
         condition = asked if node.kind is JoinKind.SEMI else exp.Not(this=asked)
         return _where(left, condition)

@@ -73,7 +73,7 @@ def _bidirectional(how: Bidirectional, join: Join) -> OperatorSpec:
         null_safe=join.null_safe,
         condition=_residual(join),
         mark=join.mark,
-        right_as_left=renamed(join.left, join.right) if join.right.kept_with else (),
+        right_as_left=renamed(join.left, join.right) if join.right.shared_with else (),
     )
 
 

@@ -38,7 +38,7 @@ from dovetail.sql.plan.nodes import (
     TopN,
     UnionAll,
 )
-from dovetail.sql.plan.state.kept_with import first_of
+from dovetail.sql.plan.state.shared_with import first_of
 from dovetail.sql.plan.time_text import in_units
 
 _INGEST = {
@@ -149,7 +149,7 @@ def _condition(link: Join, residual: Expr) -> ResidualCondition:
 
 def _repetitions(inputs: tuple[Node, ...]) -> Iterator[Repetition]:
     for place, part in enumerate(inputs):
-        if part.kept_with:
+        if part.shared_with:
             of = first_of(inputs, part)
             yield Repetition(place, of, renamed(inputs[of], part))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dovetail.sql.plan.nodes import Node, Output, Scan, Shared
-from dovetail.sql.plan.state.held_twice import held_again
+from dovetail.sql.plan.state.duplicate_state import duplicate_state
 
 
 def explain(plan: Output | Node) -> str:
     """The node's line, and below it its inputs, drawn as branches."""
-    return "\n".join(_lines(plan, held_again(plan), set()))
+    return "\n".join(_lines(plan, duplicate_state(plan), set()))
 
 
 def _lines(node: Output | Node, again: Mapping[str, tuple[str, ...]], met: set[str]) -> list[str]:

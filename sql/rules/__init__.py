@@ -33,14 +33,14 @@ from dovetail.sql.rules.hybrid import hybrid
 from dovetail.sql.rules.join_keys import join_keys
 from dovetail.sql.rules.join_order.delta_joins import delta_joins
 from dovetail.sql.rules.join_order.rule import join_order
-from dovetail.sql.rules.kept_once.multiway import multiway
-from dovetail.sql.rules.kept_once.self_joins import self_joins
-from dovetail.sql.rules.kept_once.subplans import subplans
 from dovetail.sql.rules.keyed_inputs import keyed_inputs
 from dovetail.sql.rules.periods import periods
 from dovetail.sql.rules.prune import prune
 from dovetail.sql.rules.push_down import push_down
 from dovetail.sql.rules.row_budgets import row_budgets
+from dovetail.sql.rules.sharing.multiway import multiway
+from dovetail.sql.rules.sharing.self_joins import self_joins
+from dovetail.sql.rules.sharing.subplans import subplans
 from dovetail.sql.rules.sink import sink
 from dovetail.sql.rules.strategy import strategy
 from dovetail.sql.rules.top_n import top_n

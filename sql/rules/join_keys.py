@@ -91,7 +91,7 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
         safe.append(found.operator == "is")
     if missing := version_key - covered:
         raise _not_covered(join, missing)
-    if not keys and join.kind.asks:
+    if not keys and join.kind.is_existence:
         keys, rest = [_existing(join, left, right, rest, numbers)], []
     if not keys and isinstance(join.how, Enrichment) and join.how.everywhere:
         return _once(join, left, right, rest, numbers)

@@ -81,7 +81,7 @@ def _join(join: Join, terms: list[Expr]) -> Node:
     left, right = set(join.left.schema.names), set(join.right.schema.names)
     one_of_many = join.how.takes_one
     inner = join.kind == JoinKind.INNER and not one_of_many
-    unpadded_left = join.kind in (JoinKind.INNER, JoinKind.LEFT) or join.kind.asks
+    unpadded_left = join.kind in (JoinKind.INNER, JoinKind.LEFT) or join.kind.is_existence
     where_left = over(terms, left) if unpadded_left else []
     where_right = over(terms, right) if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and not one_of_many else []
     on_left = over(join.on, left) if inner or join.kind in (JoinKind.RIGHT, JoinKind.SEMI) else []

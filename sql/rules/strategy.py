@@ -125,7 +125,7 @@ def _turned(join: Join) -> Join:
 def _of_all(join: Join) -> Join:
     kind, left, right, place = join.kind, join.left, join.right, join.place
     timeplus = _timeplus(join)
-    if kind.asks:
+    if kind.is_existence:
         once = timeplus and not left.updates
         return replace(join, how=Enrichment() if once else Bidirectional())
     if not timeplus or left.updates == right.updates or (_of_appends(left) and _of_appends(right)):

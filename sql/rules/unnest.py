@@ -66,7 +66,7 @@ def _unnested(node: Node) -> Node:
         return made
     if made.how.single:
         return _valued(made)
-    if not made.kind.asks:
+    if not made.kind.is_existence:
         return _lateral(made)
     found = _Pull.of_apply(made).of(made.right)
     on = [term.substituted(found.computed) for term in made.on] + found.terms
@@ -204,7 +204,7 @@ class _Pull:
     def of_apply(apply: Join) -> _Pull:
         """A name that the right side has itself, as ``count(*)``, is none of a column around."""
         own = {name for below in walk(apply.right) for name in _own_names(below)}
-        return _Pull(frozenset(apply.left.schema.names) - own, apply, once=not apply.kind.asks)
+        return _Pull(frozenset(apply.left.schema.names) - own, apply, once=not apply.kind.is_existence)
 
     def of(self, node: Node) -> _Pulled:
         if isinstance(node, Map):

@@ -46,7 +46,7 @@ def with_table(join: Join) -> Node:
         made = LookupJoin(join.left, node, join.kind, tuple(on), place=join.place, mark=join.mark)
     else:
         made = StaticJoin(join.left, node, join.kind, tuple(on), place=join.place, mark=join.mark)
-    return made if join.kind.asks else _valued(made, node, columns)
+    return made if join.kind.is_existence else _valued(made, node, columns)
 
 
 def _valued(join: LookupJoin | StaticJoin, table: LookupTable | Static, columns: dict[str, Expr]) -> Node:

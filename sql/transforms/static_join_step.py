@@ -16,7 +16,7 @@ from dovetail.changelog.formats import decimal_text
 from dovetail.joins.dataflow.ports import JoinKind, Transform
 from dovetail.sql.expressions.evaluate import quoted, run
 from dovetail.sql.expressions.trailing_columns import with_columns
-from dovetail.sql.transforms.asked_rows import asked
+from dovetail.sql.transforms.existence_filter import existence_filter
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class StaticJoinStep:
             raise InternalError(
                 f"the static side of a join ({', '.join(self.relations)}) was not loaded before its first row"
             )
-        if self.kind.asks:
-            return asked(rows, self._matched(rows, self.static), self.kind, self.mark)
+        if self.kind.is_existence:
+            return existence_filter(rows, self._matched(rows, self.static), self.kind, self.mark)
         left, right = self._pairs(rows, self.static)
         if self.kind is JoinKind.LEFT:
             left, right = _with_unmatched(left, right, rows.num_rows)

@@ -95,7 +95,7 @@ def stage(number: int, by: tuple[str, ...], kind: JoinKind, condition: Predicate
 
 def added(join: LookupJoinSpec) -> list[str]:
     """The columns that a join adds to its left rows."""
-    if not join.kind.asks:
+    if not join.kind.is_existence:
         return list(join.schema.names)
     return [join.mark] if join.kind is JoinKind.MARK else []
 

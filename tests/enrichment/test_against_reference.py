@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dovetail.changelog.schema import Kind
 from dovetail.enrichment.reference import ReferenceFlow, ReferenceLookup, ReferenceRows
-from dovetail.joins.dataflow.ports import ASKING, Ingest, JoinKind
+from dovetail.joins.dataflow.ports import EXISTENCE_JOINS, Ingest, JoinKind
 from dovetail.joins.reference.rows import Record, Row
 from dovetail.sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, PADDING, Host, VBelowW, flow, net, stage, v_below_w
@@ -37,7 +37,9 @@ def records(keyed: bool, append: bool) -> st.SearchStrategy[list[Record]]:
 @given(data=st.data())
 @pytest.mark.parametrize("ingest", [Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG])
 def test_a_flow_agrees_with_its_reference(ingest: Ingest, data: st.DataObject) -> None:
-    kinds = data.draw(st.lists(st.sampled_from([JoinKind.INNER, JoinKind.LEFT, *ASKING]), min_size=1, max_size=2))
+    kinds = data.draw(
+        st.lists(st.sampled_from([JoinKind.INNER, JoinKind.LEFT, *EXISTENCE_JOINS]), min_size=1, max_size=2)
+    )
     residual = data.draw(st.booleans())
     right_kind = data.draw(st.sampled_from(RIGHT_KINDS))
     by = [data.draw(st.sampled_from(BY)) for _ in kinds]

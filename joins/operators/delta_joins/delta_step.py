@@ -64,7 +64,7 @@ class EqualColumns:
 
 @dataclass(frozen=True)
 class DeltaProbe:
-    """The rows that the part ``asks`` gets, each with every row that is kept under its key.
+    """The rows that the part ``probing`` gets, each with every row that is kept under its key.
 
     kept        the number of the one that is asked, among those that are kept
     after       it is asked after the rows of the batch are in it, else before
@@ -73,7 +73,7 @@ class DeltaProbe:
     conditions  as well; their columns are together
     """
 
-    asks: int
+    probing: int
     kept: int
     after: bool
     path: int = 0
@@ -140,10 +140,10 @@ class DeltaStepOperator:
 
     def _paired(self, arrived: Sequence[Changes | None], after: bool) -> Iterator[Changes]:
         for probe in self._probes:
-            rows = arrived[probe.asks]
+            rows = arrived[probe.probing]
             if probe.after is after and rows is not None and len(rows):
                 held = self._kept[probe.kept].arrangement
-                for found in held.probed(rows.table, self._parts[probe.asks].keys):
+                for found in held.probed(rows.table, self._parts[probe.probing].keys):
                     yield self._pairs(probe, rows, found)
 
     def _pairs(self, probe: DeltaProbe, rows: Changes, found: Matches) -> Changes:

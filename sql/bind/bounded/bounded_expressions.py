@@ -12,11 +12,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
-from dovetail.sql.bind.asked.subqueries import HiddenColumn
 from dovetail.sql.bind.bounded.clocks import clocks
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.resolve import Within, condition, translated, typed, typed_on
 from dovetail.sql.bind.scope import Scope, Visible, place_of
+from dovetail.sql.bind.subqueries.subqueries import HiddenColumn
 from dovetail.sql.expressions.expression import KIND, Structure, structure
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.translate import Special, Translator

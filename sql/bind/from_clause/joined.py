@@ -120,7 +120,7 @@ def _node(
     settings: QuerySettings,
     place: str,
 ) -> Node:
-    pad = Pad.NULL if settings["join_use_nulls"] or kind.asks else Pad.DEFAULT
+    pad = Pad.NULL if settings["join_use_nulls"] or kind.is_existence else Pad.DEFAULT
     if isinstance(left, Static) and isinstance(right, LookupTable):
         raise Unsupported(
             "table(x) on the left of a lookup would be answered once, at the start",
@@ -150,7 +150,7 @@ def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], 
             where=place,
             fix="write the stream first: FROM stream JOIN table(a) JOIN table(b)",
         )
-    if isinstance(left, Static) and not kind.asks:
+    if isinstance(left, Static) and not kind.is_existence:
         left, right = right, left
         kind = {JoinKind.LEFT: JoinKind.RIGHT, JoinKind.RIGHT: JoinKind.LEFT}.get(kind, kind)
     if kind in (JoinKind.RIGHT, JoinKind.FULL) or not isinstance(right, Static):

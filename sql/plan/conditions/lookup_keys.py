@@ -156,7 +156,7 @@ def _ways_of(table: LookupTable) -> str:
 def _fixes(join: LookupJoin, equal: Sequence[str]) -> list[str]:
     table = join.table
     fixes = []
-    if join.kind.asks and table.primary_key and not equal:
+    if join.kind.is_existence and table.primary_key and not equal:
         # Whether a table that is asked by key has any row at all is not known.
         by = " AND ".join(f"{name} = l.{name}" for name in table.primary_key)
         return [

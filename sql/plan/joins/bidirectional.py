@@ -27,6 +27,6 @@ class Bidirectional(SymmetricJoinMethod):
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         left = f"left {current(inputs.left)}"
-        if kind.asks:
+        if kind.is_existence:
             return f"{left}, right {counted(inputs.right)}"
         return f"{left}, right {current(inputs.right)}"

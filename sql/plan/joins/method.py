@@ -92,7 +92,7 @@ class JoinMethod(ABC):
 
     def unique_keys(self, sides: KeyedSides) -> list[Key]:
         """Sets of columns no two output rows share, the shortest first."""
-        return sides.left if sides.kind.asks else []
+        return sides.left if sides.kind.is_existence else []
 
     # -- event time --
 

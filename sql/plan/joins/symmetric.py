@@ -19,7 +19,7 @@ class SymmetricJoinMethod(JoinMethod):
         """The keys of both sides together; those of one side alone where each of its rows meets at most one row of the
         other, because the other's key is part of the join key.
         """
-        if sides.kind.asks:
+        if sides.kind.is_existence:
             return sides.left
         # With defaults for NULLs a padded row of one side may look like one of the other.
         if sides.kind == JoinKind.FULL and sides.pad == Pad.DEFAULT:

@@ -132,9 +132,9 @@ class Aggregate(Partitioned):
         return below.compared
 
     @property
-    def kept_with(self) -> str:
+    def shared_with(self) -> str:
         """Groups that go with a watermark leave as windows close, and are joined by time."""
-        return self.input.kept_with if self.closing is None else ""
+        return self.input.shared_with if self.closing is None else ""
 
     def pruned(self, needed: Set[str]) -> Node:
         """At least one column leaves."""

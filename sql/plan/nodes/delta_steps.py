@@ -32,14 +32,14 @@ class InputCopy:
 class PathStep:
     """Rows of the path of the input ``path`` meet those of ``of`` under equal keys.
 
-    asks   columns of the rows of the path, as many as the keys of ``of``
+    probe_columns columns of the rows of the path, as many as the keys of ``of``
     equal  what has to be equal besides
     terms  further conditions whose columns are together now
     """
 
     path: int
     of: InputCopy
-    asks: tuple[str, ...]
+    probe_columns: tuple[str, ...]
     equal: tuple[ColumnPair, ...]
     terms: tuple[Expr, ...]
 

@@ -86,7 +86,7 @@ class Join(Exchanged):
 
     @cached_property
     def grows(self) -> bool:
-        return self.left.grows or (not self.kind.asks and self.right.grows)
+        return self.left.grows or (not self.kind.is_existence and self.right.grows)
 
     def column_grows(self, name: str) -> bool:
         """A mark is of neither side: it has two values."""
@@ -94,7 +94,7 @@ class Join(Exchanged):
 
     @cached_property
     def single_row(self) -> bool:
-        return self.left.single_row and (self.right.single_row or self.kind.asks)
+        return self.left.single_row and (self.right.single_row or self.kind.is_existence)
 
     # -- keys --
 
@@ -160,7 +160,7 @@ class Join(Exchanged):
     def exchanges(self) -> tuple[Exchange, ...]:
         left = Exchange(self.left, self.left_cut)
         right = Exchange(self.right, tuple(right for _, right in self.keys), self.how.everywhere)
-        return (left,) if self.right.kept_with else (left, right)
+        return (left,) if self.right.shared_with else (left, right)
 
     @cached_property
     def bucket_key(self) -> Cut | None:
@@ -203,7 +203,7 @@ class Join(Exchanged):
         if self.pad == Pad.DEFAULT:
             parts.append("unmatched=default")
         both = f"of both sides, once, {current(self.sides.left)}"
-        state = both if self.right.kept_with else self.how.state(self.kind, self.sides)
+        state = both if self.right.shared_with else self.how.state(self.kind, self.sides)
         return "  ".join([*parts, *self.how.emission(), f"state: {state}", *self.limits, "engine=spark"])
 
     @property

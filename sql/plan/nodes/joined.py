@@ -11,7 +11,7 @@ from dovetail.sql.plan.canonical_values import Form, expression, expressions, me
 
 def joined_columns(kind: JoinKind, left: pa.Schema, right: pa.Schema, mark: str) -> pa.Schema:
     """Of SEMI and ANTI the left columns alone, of MARK the mark besides."""
-    added = right if not kind.asks else [pa.field(mark, pa.bool_())] if kind is JoinKind.MARK else []
+    added = right if not kind.is_existence else [pa.field(mark, pa.bool_())] if kind is JoinKind.MARK else []
     return pa.schema([*left, *added])
 
 

@@ -61,8 +61,8 @@ class Keyed(Partitioned):
         return hybrid.memory
 
     @property
-    def kept_with(self) -> str:
-        return self.input.kept_with
+    def shared_with(self) -> str:
+        return self.input.shared_with
 
     def pruned(self, needed: Set[str]) -> Node:
         return replace(self, input=self.input.pruned(needed | set(self.primary_key)))

@@ -69,7 +69,7 @@ class LookupJoin(RowByRow):
     def unique_keys(self) -> list[Key]:
         """Those of the input, where a row meets at most one; else with the primary key of what it meets."""
         left = self.input.unique_keys
-        if self.single or self.kind.asks:
+        if self.single or self.kind.is_existence:
             return left
         return [tuple(dict.fromkeys(first + key)) for first in left for key in self.table.unique_keys]
 
@@ -81,7 +81,7 @@ class LookupJoin(RowByRow):
     @cached_property
     def equal_columns(self) -> Mapping[str, Set[str]]:
         """Not the reverse: the database may hold equal what differs here, in letter case."""
-        travels = {} if self.kind.asks else {name: internal for internal, name in self.table.columns}
+        travels = {} if self.kind.is_existence else {name: internal for internal, name in self.table.columns}
         asked = {travels[right]: {left} for left, right in self.keys if right in travels}
         return {**self.input.equal_columns, **asked}
 

@@ -139,8 +139,8 @@ class Map(Chained):
     # -- rules --
 
     @property
-    def kept_with(self) -> str:
-        return self.input.kept_with
+    def shared_with(self) -> str:
+        return self.input.shared_with
 
     def pruned(self, needed: Set[str]) -> Node:
         """The primary key and the version stay, which a port above needs if upserts pass through."""

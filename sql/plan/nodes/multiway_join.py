@@ -34,7 +34,7 @@ class MultiwayJoin(JoinChain, Exchanged):
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
         keyed = zip(self.inputs, self.keys, strict=True)
-        return tuple(Exchange(one, key) for one, key in keyed if not one.kept_with)
+        return tuple(Exchange(one, key) for one, key in keyed if not one.shared_with)
 
     @property
     def line(self) -> str:
@@ -43,7 +43,7 @@ class MultiwayJoin(JoinChain, Exchanged):
         for link in self.links:
             parts += [f"{link.kind.value} {link.equalities}", *residual_text(link.residual)]
             parts += ["unmatched=default"] if link.kind is JoinKind.LEFT and link.pad is Pad.DEFAULT else []
-        kept = [current(one.as_join_input) for one in self.inputs if not one.kept_with]
+        kept = [current(one.as_join_input) for one in self.inputs if not one.shared_with]
         each = f"of each input {kept[0]}"
         if len(set(kept)) > 1:
             each = "; ".join(f"input {place} {rows}" for place, rows in enumerate(kept, start=1))

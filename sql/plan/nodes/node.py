@@ -222,7 +222,7 @@ class Node(ABC):
         return True
 
     @property
-    def kept_with(self) -> str:
+    def shared_with(self) -> str:
         """The alias of the scan with whose rows these are kept; '': they are kept for themselves."""
         return ""
 

@@ -61,7 +61,7 @@ class Scan(Leaf):
     records: StreamSchema | None = None
     deletes: str = ""
     stated: Watermark | None = None
-    kept_with: str = ""
+    shared_with: str = ""
     upstream_watermarks: tuple[Watermark, ...] = ()
     rekeyed: bool = False
 
@@ -166,7 +166,7 @@ class Scan(Leaf):
         if self.watermark is not None:
             parts.append(watermark_text(self.watermark, self.stream.types[self.watermark.column]))
         parts.append(f"from={'latest' if self.latest else self.seek or 'earliest'}")
-        parts += [f"read and kept with {self.kept_with}"] if self.kept_with else []
+        parts += [f"read and kept with {self.shared_with}"] if self.shared_with else []
         return "  ".join(parts)
 
     @property
@@ -185,7 +185,7 @@ class Scan(Leaf):
             watermark=watermark(self.watermark),
             records=None if self.records is None else stream(self.records),
             deletes=self.deletes,
-            kept_with=self.kept_with,
+            kept_with=self.shared_with,
         )
 
     def _scanned(self, internal: str, name: str, column: Column | Included | None) -> Form:
@@ -195,7 +195,7 @@ class Scan(Leaf):
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        return () if self.kept_with else (self.alias,)
+        return () if self.shared_with else (self.alias,)
 
 
 @dataclass(frozen=True)

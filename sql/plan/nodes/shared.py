@@ -35,8 +35,8 @@ class Shared(Chained):
         return self.input.unique_keys
 
     @property
-    def kept_with(self) -> str:
-        return self.input.kept_with
+    def shared_with(self) -> str:
+        return self.input.shared_with
 
     def pruned(self, needed: Set[str]) -> Node:
         return replace(self, input=self.input.pruned(needed))

@@ -49,7 +49,7 @@ class StaticJoin(Chained):
 
     @property
     def unique_keys(self) -> list[Key]:
-        return self.input.unique_keys if self.kind.asks else []
+        return self.input.unique_keys if self.kind.is_existence else []
 
     @cached_property
     def nullable(self) -> Set[str]:

@@ -49,7 +49,7 @@ def _scans(first: Scan, second: Scan) -> Same | None:
     wider = replace(first, columns=(*first.columns, *lacking))
     declared |= {name: internal for internal, name in lacking}
     names = {internal: declared[name] for internal, name in second.columns}
-    read = replace(second, alias=first.alias, columns=wider.columns, where=first.where, kept_with=first.kept_with)
+    read = replace(second, alias=first.alias, columns=wider.columns, where=first.where, shared_with=first.shared_with)
     if read != wider or second.deletes or not _same(first.where, second.where, (wider, names)):
         return None
     return wider, names
@@ -141,7 +141,7 @@ def _closing(second: Aggregate, below: Same) -> Closing | None:
 
 def _joins(first: Join, second: Join) -> Same | None:
     """Of joins whose rows stay: those that bound their state by time, or answer once, are their own."""
-    if not isinstance(first.how, Bidirectional) or bool(first.right.kept_with) != bool(second.right.kept_with):
+    if not isinstance(first.how, Bidirectional) or bool(first.right.shared_with) != bool(second.right.shared_with):
         return None
     left, right = both(first.left, second.left), both(first.right, second.right)
     if left is None or right is None or not _same(first.residual, second.residual, left, right):
@@ -159,7 +159,7 @@ def _joins(first: Join, second: Join) -> Same | None:
     )
     if alike != wider:
         return None
-    named = dict(left[1]) if first.kind.asks else names
+    named = dict(left[1]) if first.kind.is_existence else names
     return wider, {**named, second.mark: first.mark} if first.mark else named
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dovetail.sql.plan.nodes import Node, Scan, rebuilt
 from dovetail.sql.plan.state.common_rows import both
-from dovetail.sql.plan.state.kept_with import scan_of
+from dovetail.sql.plan.state.shared_with import scan_of
 
 
 @dataclass(frozen=True)
@@ -34,5 +34,5 @@ def same_rows(first: Node, second: Node) -> SameRows | None:
 
 def _marked(node: Node, scan: Scan) -> Node:
     if isinstance(node, Scan):
-        return replace(node, kept_with=scan.alias)
+        return replace(node, shared_with=scan.alias)
     return rebuilt(node, lambda below: _marked(below, scan))

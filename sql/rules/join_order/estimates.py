@@ -79,7 +79,7 @@ def _of_several(node: UnionAll | SetOperation | Join | JoinChain, sizes: Sizes) 
     if isinstance(node, UnionAll):
         return Estimate(sum(part.rows for part in known), sum(part.all for part in known))
     kind = node.kind if isinstance(node, Join) else None
-    if isinstance(node, SetOperation) or kind is JoinKind.LEFT or (kind is not None and kind.asks):
+    if isinstance(node, SetOperation) or kind is JoinKind.LEFT or (kind is not None and kind.is_existence):
         return known[0]
     if kind is JoinKind.RIGHT:
         return known[1]

@@ -42,14 +42,14 @@ QUERIES = [
 ]
 
 
-def kept_once(world: World, query: str, **chosen: bool) -> int:
+def sharing_scans(world: World, query: str, **chosen: bool) -> int:
     scans = [node for one in world.plan(query, **chosen).fragments for node in walk(one.output)]
-    return sum(isinstance(node, Scan) and bool(node.kept_with) for node in scans)
+    return sum(isinstance(node, Scan) and bool(node.shared_with) for node in scans)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_they_add_up_to_the_batch_result(query: str) -> None:
-    assert kept_once(World.of(*TABLES), query) > 0
+    assert sharing_scans(World.of(*TABLES), query) > 0
     assert_adds_up(query, rounds=5)
 
 

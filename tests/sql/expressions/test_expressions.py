@@ -14,7 +14,7 @@ import pytest
 from dovetail.changelog.changes import DELTA, DELTA_TYPE
 from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import ARRIVAL
-from dovetail.joins.dataflow.ports import ASKING, JoinKind
+from dovetail.joins.dataflow.ports import EXISTENCE_JOINS, JoinKind
 from dovetail.sql.expressions.engine import parsed
 from dovetail.sql.expressions.evaluate import Condition, RowMap, columns_of, common_type, plain_column
 from dovetail.sql.expressions.expression import Expr
@@ -104,7 +104,7 @@ def test_an_outer_static_join_pads_at_once_and_null_matches_only_if_safe() -> No
 
 
 def test_a_static_join_that_asks_adds_no_column_but_its_mark() -> None:
-    asked = {kind: _static(kind=kind, mark="m").bound(SNAPSHOT)(ROWS) for kind in ASKING}
+    asked = {kind: _static(kind=kind, mark="m").bound(SNAPSHOT)(ROWS) for kind in EXISTENCE_JOINS}
     assert asked[JoinKind.SEMI]["t.a"].to_pylist() == [2, 4]
     assert asked[JoinKind.ANTI]["t.a"].to_pylist() == [1, None]
     assert asked[JoinKind.ANTI].column_names == ROWS.column_names

@@ -27,7 +27,7 @@ def repeated(query: str, **settings: bool) -> list[str]:
     """The scans that are kept with another one."""
     tree = Planner.of(*DDL).only(query, **settings).output
     scans = [node for node in walk(tree) if isinstance(node, Scan)]
-    return [f"{scan.alias} with {scan.kept_with}" for scan in scans if scan.kept_with]
+    return [f"{scan.alias} with {scan.shared_with}" for scan in scans if scan.shared_with]
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.joins.dataflow.ports import JoinKind
-from dovetail.sql.bind.asked.subqueries import Subqueries, asking, joined_with
 from dovetail.sql.bind.clauses import event_time
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.join_method import kind_of
 from dovetail.sql.bind.scope import Scope, place_of
+from dovetail.sql.bind.subqueries.subqueries import Subqueries, joined_with, subqueries_in
 from dovetail.sql.expressions.predicates import conjuncts
 from dovetail.sql.plan.nodes import LookupTable, Static
 
@@ -78,7 +78,7 @@ class SubqueriesInOn:
         if whole is not None:
             return self._valued(term, whole, sides)
         alone = exp.Paren(this=term)
-        for node in list(asking(alone)):
+        for node in list(subqueries_in(alone)):
             side = self._side(node, sides)
             if side is None:
                 raise Unsupported(
@@ -127,7 +127,7 @@ def _is_inner(join: exp.Join) -> bool:
 def _padding_side(join: exp.Join) -> int | None:
     """The side, 0 or 1, of which no row leaves by itself."""
     kind = kind_of(join)
-    if kind.asks:
+    if kind.is_existence:
         return 0 if join.side.upper() == "RIGHT" else 1
     return {JoinKind.LEFT: 1, JoinKind.RIGHT: 0}.get(kind)
 

@@ -161,7 +161,7 @@ def _has_rows_of_its_own(node: exp.Expr) -> bool:
     return isinstance(node, exp.Query | exp.Any | exp.All) or _asks_existence(node)
 
 
-def asking(expression: exp.Expr) -> Iterator[exp.Expr]:
+def subqueries_in(expression: exp.Expr) -> Iterator[exp.Expr]:
     """The parts of an expression that subqueries answer: EXISTS, IN, values; not those within them."""
     for node in expression.walk(prune=_has_rows_of_its_own):
         if _asks_existence(node) or isinstance(node, exp.Query):
@@ -208,7 +208,7 @@ class Subqueries:
         """``expression`` with the subqueries in it as columns, which the new scope has and the rows do not have yet."""
         alone = exp.Paren(this=expression.copy())
         found: list[HiddenColumn] = []
-        for node in list(asking(alone)):
+        for node in list(subqueries_in(alone)):
             if _asks_existence(node):
                 from_item, answer, marks = self._marked(from_item, node, clause)
                 found += marks

@@ -28,7 +28,7 @@ from dovetail.sql.plan.joins import Bidirectional
 from dovetail.sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Output, Scan, Shared
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.common_rows import both, told
-from dovetail.sql.plan.state.kept_with import first_of
+from dovetail.sql.plan.state.shared_with import first_of
 
 Subplan = Keyed | Join | MultiwayJoin | Aggregate
 """An operator whose rows several others can read."""
@@ -135,7 +135,7 @@ def _subplans(node: Node) -> Iterator[Subplan]:
 
 def _kept_for_sides(node: Node) -> set[int]:
     """The places of the inputs that a join keeps once for several of its sides."""
-    repeated = [place for place, one in enumerate(node.inputs) if one.kept_with]
+    repeated = [place for place, one in enumerate(node.inputs) if one.shared_with]
     return {*repeated, *(first_of(node.inputs, node.inputs[place]) for place in repeated)}
 
 

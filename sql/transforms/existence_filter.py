@@ -10,7 +10,7 @@ from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.expressions.trailing_columns import with_columns
 
 
-def asked(rows: pa.Table, matched: npt.NDArray[np.bool_], kind: JoinKind, mark: str) -> pa.Table:
+def existence_filter(rows: pa.Table, matched: npt.NDArray[np.bool_], kind: JoinKind, mark: str) -> pa.Table:
     """SEMI gives the rows that are ``matched``, ANTI the other ones, MARK all with the column ``mark``."""
     if kind is JoinKind.MARK:
         return with_columns(rows, [(pa.field(mark, pa.bool_()), pa.array(matched))])

@@ -58,7 +58,7 @@ def _together(inputs: tuple[Node, ...], keys: tuple[tuple[str, ...], ...]) -> li
     made: list[Node] = []
     for place, node in enumerate(inputs):
         for of, earlier in enumerate(made):
-            found = None if earlier.kept_with else same_rows(earlier, node)
+            found = None if earlier.shared_with else same_rows(earlier, node)
             if found is not None and _same_key(found, keys[of], keys[place]):
                 made[of] = found.node
                 made.append(found.repeated)

@@ -9,7 +9,7 @@ from dovetail.sql.plan.nodes import Aggregate, Keyed, Map, Node, Scan
 
 def first_of(inputs: Iterable[Node], repeated: Node) -> int:
     """The place of the one among ``inputs`` with which ``repeated`` is kept."""
-    return next(place for place, node in enumerate(inputs) if _alias(node) == repeated.kept_with)
+    return next(place for place, node in enumerate(inputs) if _alias(node) == repeated.shared_with)
 
 
 def _alias(node: Node) -> str:
