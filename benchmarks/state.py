@@ -37,7 +37,7 @@ from dovetail.joins.host.level import Arrival
 from dovetail.joins.operators.bidirectional import BidirectionalSpec
 from dovetail.joins.state.portion import WHOLE, Portion, PortionShelf, portion_of
 from dovetail.joins.state.store import RunEntry, RunStore
-from dovetail.spark_jobs.exchange.blob import pack, unpack
+from dovetail.spark_jobs.exchange.arrow_ipc import pack, unpack
 from dovetail.spark_jobs.state.bucket_shelf import BucketShelf
 from dovetail.spark_jobs.state.bucket_version import BucketVersion
 from dovetail.spark_jobs.state.durable_state import DurableState

@@ -74,14 +74,14 @@ class AggregateSpec(OperatorSpec):
         return (self.port,)
 
     @property
-    def opens(self) -> bool:
+    def has_initial_output(self) -> bool:
         return not self.port.keys
 
     @property
     def waits(self) -> bool:
         return self.closed
 
-    def started(self, store: RunStore, name: str) -> AggregateOperator:
+    def open(self, store: RunStore, name: str) -> AggregateOperator:
         return AggregateOperator(self, store, name)
 
 
@@ -92,7 +92,7 @@ class AggregateOperator:
         port = spec.port
         self._spec = spec
         self._keys = pa.schema([port.schema.field(key) for key in port.keys] or [_ALL])
-        self._intake = ChangeNormalizer.of(port, store, f"{name}.rows", (True,) * len(port.keys))
+        self._normalizer = ChangeNormalizer.of(port, store, f"{name}.rows", (True,) * len(port.keys))
         self._rows = Count(_ROWS)
         self._arguments = {
             argument: Argument(
@@ -114,11 +114,11 @@ class AggregateOperator:
 
     @property
     def dangling(self) -> int:
-        return self._intake.dangling
+        return self._normalizer.dangling
 
-    def opened(self) -> Changes:
+    def initial_output(self) -> Changes:
         """The one row of the group of all rows, while there is none."""
-        if not self._spec.opens or not self._groups.empty:
+        if not self._spec.has_initial_output or not self._groups.empty:
             return Changes.empty(self._schema)
         return self._updated(Changes.empty(self._spec.port.schema).table)
 
@@ -126,7 +126,7 @@ class AggregateOperator:
         (rows,) = inputs
         if rows is None or rows.num_rows == 0:
             return Changes.empty(self._schema)
-        return self._updated(self._open(self._intake.settled(rows).table))
+        return self._updated(self._open(self._normalizer.normalize_and_store(rows).table))
 
     @property
     def _schema(self) -> pa.Schema:

@@ -73,7 +73,7 @@ class SessionsSpec(OperatorSpec):
         kind = self.port.schema.field(self.time).type
         return pa.schema([*self.port.schema, pa.field(self.start, kind), pa.field(self.end, kind)])
 
-    def started(self, store: RunStore, name: str) -> SessionsOperator:
+    def open(self, store: RunStore, name: str) -> SessionsOperator:
         return SessionsOperator(self, store, name)
 
 
@@ -103,7 +103,7 @@ class SessionsOperator:
         self._spec = spec
         self._keys = list(port.keys)
         safe = (True,) * len(port.keys)
-        self._intake = ChangeNormalizer.of(port, store, f"{name}.intake", safe)
+        self._normalizer = ChangeNormalizer.of(port, store, f"{name}.intake", safe)
         self._rows = Arrangement(store, f"{name}.rows", port.schema, port.keys, (), safe, order=spec.time)
         times = [pa.field(part, pa.int64()) for part in (_FIRST, _LAST, _DUE)]
         self._of_parts = pa.schema([*(port.schema.field(key) for key in port.keys), *times])
@@ -112,11 +112,11 @@ class SessionsOperator:
 
     @property
     def dangling(self) -> int:
-        return self._intake.dangling
+        return self._normalizer.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
-        changes = self._intake.settled(rows)
+        changes = self._normalizer.normalize_and_store(rows)
         changes = changes.where(self._times(changes.table) != NEVER).consolidated()
         if len(changes) == 0:
             return Changes.empty(self._spec.schema)

@@ -159,7 +159,7 @@ class Dataflow:
     @property
     def opening_levels(self) -> frozenset[int]:
         """The levels whose first bucket has something to say before the first row."""
-        return frozenset(node.level for node in self.nodes if node.operator.opens)
+        return frozenset(node.level for node in self.nodes if node.operator.has_initial_output)
 
     @property
     def answers_once(self) -> bool:

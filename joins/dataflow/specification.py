@@ -18,7 +18,7 @@ from dovetail.joins.dataflow.ports import JoinKind, Pad, Port, refuse_other_kind
 from dovetail.joins.state.store import RunStore
 
 
-class Running(Protocol):
+class RunningOperator(Protocol):
     """An operator at work on the state of one bucket."""
 
     @property
@@ -51,7 +51,7 @@ class WatermarkAware(Protocol):
 class HasInitialOutput(Protocol):
     """An operator whose output may hold rows before there is any input."""
 
-    def opened(self) -> Changes:
+    def initial_output(self) -> Changes:
         """What stands from the start of the query, if it has not left yet.
 
         Called before ``on_batch``, in the one bucket that rows without keys go to.
@@ -60,7 +60,7 @@ class HasInitialOutput(Protocol):
 
 
 @runtime_checkable
-class Refusing(Protocol):
+class RejectsRows(Protocol):
     """An operator that can hold its inputs to a budget of rows for each key."""
 
     def refused(self) -> Sequence[pa.Table | None]:
@@ -80,7 +80,7 @@ class OperatorSpec(ABC):
         """Its inputs, in the order in which rows are handed to it."""
 
     @property
-    def opens(self) -> bool:
+    def has_initial_output(self) -> bool:
         """Whether its output holds something before any input; it is ``HasInitialOutput`` then, and has no keys."""
         return False
 
@@ -95,7 +95,7 @@ class OperatorSpec(ABC):
         return None
 
     @abstractmethod
-    def started(self, store: RunStore, name: str) -> Running:
+    def open(self, store: RunStore, name: str) -> RunningOperator:
         """The operator at work on ``store``; its arrangements are kept under ``name``."""
 
 

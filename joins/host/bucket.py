@@ -97,7 +97,7 @@ class BucketTask:
         weights = None if self._cutting is None else self._cutting.weights(portion, store)
         if self._cutting is None or weights is None:
             self._shelf.put(portion, store)
-        elif self._cutting.to_be_cut(portion, store, weights):
+        elif self._cutting.needs_split(portion, store, weights):
             for half, own in self._cutting.cut(portion, store, next(self._numbers)):
                 self._task(half, own)  # opens it: what it holds is sorted then
                 for name, held in holdings(own).items():

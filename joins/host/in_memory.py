@@ -18,7 +18,7 @@ from dovetail.joins.host.bucket import BucketTask
 from dovetail.joins.host.exchange import dealt
 from dovetail.joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, Refused
 from dovetail.joins.host.memory_shelf import MemoryShelf
-from dovetail.joins.host.recut import Recut
+from dovetail.joins.host.repartition import Repartition
 from dovetail.joins.inputs.watermarks import Mark
 from dovetail.joins.state.portion import portion_of
 from dovetail.joins.state.store import RunEntry, RunStore
@@ -62,14 +62,14 @@ class LocalQuery:
         """As ``restart``, with the state cut into ``buckets``."""
         shelves: dict[tuple[int, int], MemoryShelf] = {}
         for level in self._levels:
-            recut = Recut(self._dataflow, level, self._buckets, buckets)
+            repartition = Repartition(self._dataflow, level, self._buckets, buckets)
             pieces: dict[int, list[RunEntry]] = defaultdict(list)
             for bucket in range(self._buckets):
                 for entry_id, entry in self._shelves[level, bucket].entries:
-                    for target, piece in recut.parts(bucket, entry, portion_of(entry_id)):
+                    for target, piece in repartition.parts(bucket, entry, portion_of(entry_id)):
                         pieces[target].append(piece)
             former = (self._shelves[level, bucket].scalars for bucket in range(self._buckets))
-            scalars = recut.scalars(itertools.chain.from_iterable(former))
+            scalars = repartition.scalars(itertools.chain.from_iterable(former))
             for bucket in range(buckets):
                 shelves[level, bucket] = MemoryShelf(RunStore.seeded(pieces[bucket], scalars))
         self._shelves, self._buckets = shelves, buckets

@@ -12,7 +12,7 @@ from dovetail.changelog.changes import DELTA, DELTA_TYPE, Changes
 from dovetail.changelog.schema import ARRIVAL, RECORD, WRITTEN
 from dovetail.joins.dataflow.graph import Dataflow, OperatorNode, Outlet
 from dovetail.joins.dataflow.ports import Port, transformed
-from dovetail.joins.dataflow.specification import HasInitialOutput, Refusing, Running, WatermarkAware
+from dovetail.joins.dataflow.specification import HasInitialOutput, RejectsRows, RunningOperator, WatermarkAware
 from dovetail.joins.host.activity import Activity, NodeWork
 from dovetail.joins.host.exchange import KEYLESS, dealt
 from dovetail.joins.host.state_limit import check_buffered
@@ -86,7 +86,7 @@ class _Running:
 
     number: int
     node: OperatorNode
-    operator: Running
+    operator: RunningOperator
     outlets: tuple[Outlet, ...]
     watermarks: Watermarks
 
@@ -117,7 +117,7 @@ class LevelTask:
             _Running(
                 index,
                 node,
-                node.operator.started(store, str(index)),
+                node.operator.open(store, str(index)),
                 tuple(_bound(outlet, snapshots) for outlet in node.outlets),
                 Watermarks(node.inputs, node.operator.ports, store.scalars),
             )
@@ -191,9 +191,13 @@ class LevelTask:
     def _opened(self, running: _Running) -> Changes | None:
         """What the node says before its first row. All buckets have the node, the rows without keys go to one."""
         operator = running.operator
-        if self._bucket != KEYLESS or not isinstance(operator, HasInitialOutput) or not running.node.operator.opens:
+        if (
+            self._bucket != KEYLESS
+            or not isinstance(operator, HasInitialOutput)
+            or not running.node.operator.has_initial_output
+        ):
             return None
-        return operator.opened()
+        return operator.initial_output()
 
     def _leave(self, changes: Changes, outlet: Outlet, output: LevelOutput) -> int:
         """How many rows left by it."""
@@ -233,7 +237,7 @@ def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: li
 
 
 def _refused(running: _Running) -> list[Refused]:
-    if not isinstance(running.operator, Refusing):
+    if not isinstance(running.operator, RejectsRows):
         return []
     by_port = zip(running.node.inputs, running.operator.refused(), strict=True)
     return [Refused(edge, rows) for edge, rows in by_port if rows is not None]

@@ -12,7 +12,7 @@ from dovetail.changelog.errors import StateLimitExceeded
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.dataflow.state_memory import StateMemory
 from dovetail.joins.host.exchange import KEYLESS, bucket_of
-from dovetail.joins.host.recut import cuts_of
+from dovetail.joins.host.repartition import partitionings_of
 from dovetail.joins.host.weights import Weights, weighed
 from dovetail.joins.state.portion import Portion
 from dovetail.joins.state.store import SORT, RunEntry, RunStore
@@ -32,7 +32,7 @@ class Cutting:
         self._place = f"level {level}, bucket {bucket} of {buckets}"
         self._bucket, self._buckets = bucket, buckets
         self._memory = memory.of_bucket(buckets)
-        self._cut_by = cuts_of(dataflow, level)
+        self._partitioned_by = partitionings_of(dataflow, level)
 
     def weights(self, portion: Portion, store: RunStore) -> Weights | None:
         """What weighs in ``portion`` if it seems to hold too much; None where it does not."""
@@ -41,9 +41,9 @@ class Cutting:
         many = countable and any(run.weights.keys > (keys or 0) for _, run in store.all_runs())
         if (size <= self._memory.portion_bytes or size <= _GROWN * portion.one_key) and not many:
             return None
-        return weighed(store, self._cut_by)
+        return weighed(store, self._partitioned_by)
 
-    def to_be_cut(self, portion: Portion, store: RunStore, weights: Weights) -> bool:
+    def needs_split(self, portion: Portion, store: RunStore, weights: Weights) -> bool:
         """Raises StateLimitExceeded for what cannot be cut, and is more than the whole bucket may have in memory."""
         most = self._memory.portion_bytes
         # A key that is too heavy for a portion may have others beside it: they are not worth a cut each.
@@ -86,7 +86,7 @@ class Cutting:
 
     def _parted(self, arrangement: str, rows: pa.Table, portion: Portion) -> Iterator[tuple[int, pa.Table]]:
         """``rows`` by the half that they go to; those that each bucket holds go to both."""
-        by = self._cut_by[arrangement]
+        by = self._partitioned_by[arrangement]
         if by.everywhere:
             yield from ((at, rows) for at in range(2))
             return

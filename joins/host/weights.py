@@ -13,7 +13,7 @@ from dovetail.changelog.changes import DELTA
 from dovetail.changelog.hashing import Hashes
 from dovetail.joins.host.exchange import key_hashes
 from dovetail.joins.state.arrangement_stats import key_text
-from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.partitioned_by import PartitionedBy
 from dovetail.joins.state.store import SORT, RunStore
 
 
@@ -43,9 +43,9 @@ class _Rows:
     row_bytes: float
 
 
-def weighed(store: RunStore, cut_by: Mapping[str, CutBy]) -> Weights:
-    """Of all that ``store`` holds; ``cut_by`` by arrangement. Rows weigh as much as the mean one of theirs."""
-    parts = [part for part in _parts(store, cut_by) if part.rows.num_rows]
+def weighed(store: RunStore, partitioned_by: Mapping[str, PartitionedBy]) -> Weights:
+    """Of all that ``store`` holds; ``partitioned_by`` by arrangement. Rows weigh as much as the mean one of theirs."""
+    parts = [part for part in _parts(store, partitioned_by) if part.rows.num_rows]
     if not parts:
         return Weights(0, 0, 0, "")
     hashes, numbers = np.unique(np.concatenate([part.hashes for part in parts]), return_inverse=True)
@@ -55,11 +55,11 @@ def weighed(store: RunStore, cut_by: Mapping[str, CutBy]) -> Weights:
     return Weights(len(hashes), math.ceil(sizes[at]), int(sizes.sum() - sizes[at]), _named(parts, hashes[at]))
 
 
-def _parts(store: RunStore, cut_by: Mapping[str, CutBy]) -> Iterator[_Rows]:
+def _parts(store: RunStore, partitioned_by: Mapping[str, PartitionedBy]) -> Iterator[_Rows]:
     for name, run in store.all_runs():
-        if cut_by[name].everywhere:
+        if partitioned_by[name].everywhere:
             continue
-        for rows, keys in cut_by[name].parted(run.table.drop_columns([SORT, DELTA])):
+        for rows, keys in partitioned_by[name].parted(run.table.drop_columns([SORT, DELTA])):
             yield _Rows(rows, keys, key_hashes(rows, keys), run.bytes / len(run))
 
 

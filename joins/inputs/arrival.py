@@ -76,16 +76,16 @@ class ArrivalIntake:
         self._unordered = port.tie_break_by_arrival and port.ingest is Ingest.CHANGES
         if self._unordered:
             port = replace(port, ingest=Ingest.CHANGELOG)
-        self._intake = ChangeNormalizer.of(port, store, name)
+        self._normalizer = ChangeNormalizer.of(port, store, name)
 
     @property
     def arrangement(self) -> Arrangement:
-        return self._intake.arrangement
+        return self._normalizer.arrangement
 
     @property
     def dangling(self) -> int:
-        return self._intake.dangling
+        return self._normalizer.dangling
 
     def changes(self, rows: pa.Table) -> Changes:
         rows = rows if self._arrivals is None else self._arrivals.numbered(rows)
-        return self._intake.changes(insertions_first(rows) if self._unordered else rows)
+        return self._normalizer.changes(insertions_first(rows) if self._unordered else rows)

@@ -53,21 +53,21 @@ class BothSides:
         """By input, the records that its budget has refused."""
         return tuple(side.refused() for side in (self._left, self._right) if side is not None)
 
-    def taken_in(self, inputs: Sequence[pa.Table | None]) -> tuple[Changes, Changes]:
+    def normalize(self, inputs: Sequence[pa.Table | None]) -> tuple[Changes, Changes]:
         """The changes of both sides; nothing is remembered yet."""
-        left = self._left.taken_in(inputs[0])
+        left = self._left.normalize(inputs[0])
         if self._right is None:
             return left, renamed(left, self._names)
-        return left, self._right.taken_in(inputs[1])
+        return left, self._right.normalize(inputs[1])
 
     def right_changes(self, left: Changes, right: Changes) -> None:
         """Remember what the right side needs to be as after the batch: the left one is asked no more as before it."""
         if self._right is None:
-            self._left.remember(left)
+            self._left.store(left)
         else:
-            self._right.remember(right)
+            self._right.store(right)
 
     def left_changes(self, left: Changes) -> None:
         """Remember the changes of the left side, after those of the right one."""
         if self._right is not None:
-            self._left.remember(left)
+            self._left.store(left)

@@ -18,8 +18,8 @@ from dovetail.changelog.schema import ARRIVAL
 from dovetail.joins.dataflow.ports import Ingest, Port
 from dovetail.joins.inputs.row_budget import RowBudget
 from dovetail.joins.state.arrangement import Arrangement
-from dovetail.joins.state.cut_by import CutBy
 from dovetail.joins.state.order import sortable
+from dovetail.joins.state.partitioned_by import PartitionedBy
 from dovetail.joins.state.store import RunStore
 
 
@@ -50,7 +50,7 @@ class ChangeNormalizer:
         null_safe: tuple[bool, ...] = (),
         order: str = "",
         counted: bool = False,
-        cut_by: CutBy | None = None,
+        partitioned_by: PartitionedBy | None = None,
     ) -> ChangeNormalizer:
         schema = port.schema
         subkeys: tuple[str, ...] = ()
@@ -61,24 +61,24 @@ class ChangeNormalizer:
         if port.tie_break_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         if port.everywhere:
-            cut_by = CutBy((), everywhere=True)
-        held = Arrangement(store, name, schema, port.keys, subkeys, null_safe, order, cut_by, counted)
+            partitioned_by = PartitionedBy((), everywhere=True)
+        held = Arrangement(store, name, schema, port.keys, subkeys, null_safe, order, partitioned_by, counted)
         return ChangeNormalizer(port, held, _budget=RowBudget.of(port, held, store, name))
 
-    def taken_in(self, rows: pa.Table | None) -> Changes:
+    def normalize(self, rows: pa.Table | None) -> Changes:
         """As ``changes``; None, or a table without rows: there are none."""
         if rows is None or rows.num_rows == 0:
             return Changes.empty(self.arrangement.schema)
         return self.changes(rows)
 
-    def settled(self, rows: pa.Table | None) -> Changes:
-        """As ``taken_in``; what later rows are compared with is inserted, and nothing where none are."""
-        changes = self.taken_in(rows)
+    def normalize_and_store(self, rows: pa.Table | None) -> Changes:
+        """As ``normalize``; what later rows are compared with is inserted, and nothing where none are."""
+        changes = self.normalize(rows)
         if self.port.ingest.compared:
             self.arrangement.insert(changes)
         return changes
 
-    def remember(self, changes: Changes) -> None:
+    def store(self, changes: Changes) -> None:
         """Insert ``changes``; without the rows whose key can match nothing, where nobody looks for them either."""
         if not self.port.ingest.compared:
             changes = changes.where(~any_null(changes.table, self.arrangement.strict()))

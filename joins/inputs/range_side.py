@@ -23,36 +23,36 @@ class RangeSide:
             nothing is known of them
     """
 
-    intake: ChangeNormalizer
+    normalizer: ChangeNormalizer
     time: str
     before: int | None
     after: int | None
     shift: int | None
     _gone: int = 0
-    """Retractions of rows that have gone, where the intake does not look for the rows."""
+    """Retractions of rows that have gone, where the normalizer does not look for the rows."""
 
     @property
     def port(self) -> Port:
-        return self.intake.port
+        return self.normalizer.port
 
     @property
     def rows(self) -> Arrangement:
-        return self.intake.arrangement
+        return self.normalizer.arrangement
 
     @property
     def dangling(self) -> int:
-        return self.intake.dangling + self._gone
+        return self.normalizer.dangling + self._gone
 
     @property
     def only_grows(self) -> bool:
         """Whether there can be no retraction."""
         return self.port.ingest is Ingest.APPEND
 
-    def taken_in(self, rows: pa.Table | None) -> Changes:
+    def normalize(self, rows: pa.Table | None) -> Changes:
         """The changes that ``rows`` make; nothing is inserted yet. Retractions of rows that have gone are left out."""
         if rows is None or rows.num_rows == 0:
             return Changes.empty(self.rows.schema)
-        changes = self.intake.changes(rows)
+        changes = self.normalizer.changes(rows)
         if self.port.ingest is not Ingest.CHANGES or changes.only_insertions:
             return changes
         changes = changes.consolidated()
@@ -61,7 +61,7 @@ class RangeSide:
         self._gone -= int(changes.deltas[gone].sum())
         return changes.where(~gone)
 
-    def remember(self, changes: Changes) -> None:
+    def store(self, changes: Changes) -> None:
         """Insert ``changes``; without the rows that can match nothing, where nobody looks for them either."""
         if not self.port.ingest.compared:
             changes = changes.where(self.matchable(changes))

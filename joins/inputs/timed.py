@@ -16,7 +16,7 @@ from dovetail.joins.state.order import Times, times_of
 from dovetail.joins.state.store import RunStore
 
 
-class TimedIntake:
+class TimedNormalizer:
     """The rows of ``port`` as consistent changes, and those of them that have a key and a time.
 
     schema   the columns of the port, and ``arrival`` where it breaks ties
@@ -39,7 +39,7 @@ class TimedIntake:
     def dangling(self) -> int:
         return 0 if self._current is None else self._current.dangling
 
-    def taken_in(self, rows: pa.Table | None) -> Changes:
+    def normalize(self, rows: pa.Table | None) -> Changes:
         """What ``rows`` change."""
         if rows is None or rows.num_rows == 0:
             return Changes.empty(self.schema)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import numbered
-from dovetail.joins.inputs.timed import TimedIntake
+from dovetail.joins.inputs.timed import TimedNormalizer
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.order import EARLIEST, Times, shifted
 from dovetail.joins.state.store import RunStore
@@ -24,12 +24,12 @@ class OpenRows:
     right     ───r1───────│───────r2──▶      it is open until r2 has been passed too
     """
 
-    side: TimedIntake
+    side: TimedNormalizer
     rows: Arrangement
     open: Arrangement
 
     @staticmethod
-    def of(side: TimedIntake, name: str, store: RunStore) -> OpenRows:
+    def of(side: TimedNormalizer, name: str, store: RunStore) -> OpenRows:
         return OpenRows(side, side.arrangement(name, store), side.arrangement(f"{name}.open", store))
 
     @property
@@ -48,7 +48,7 @@ class OpenRows:
         self.rows.expire(bound)
         self.open.expire(bound)
 
-    def forget_matched(self, bound: int, passed: Changes, right: TimedIntake, inclusive: bool) -> None:
+    def forget_matched(self, bound: int, passed: Changes, right: TimedNormalizer, inclusive: bool) -> None:
         """Looking forward: forget the rows before ``bound`` for which one of the right rows ``passed`` is the match.
 
         These are all right rows before the bound that there ever were since the last one.

@@ -7,8 +7,8 @@ import pyarrow as pa
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import Mask
 from dovetail.joins.state.arrangement import Arrangement
-from dovetail.joins.state.cut_by import CutBy
 from dovetail.joins.state.order import EARLIEST, NEVER, Times
+from dovetail.joins.state.partitioned_by import PartitionedBy
 from dovetail.joins.state.store import RunStore
 
 _DUE = "__due"
@@ -21,10 +21,10 @@ class PendingOutput:
     not taken back: changes that come when they have been due already are left out. So are those that are due NEVER.
     """
 
-    def __init__(self, store: RunStore, name: str, schema: pa.Schema, cut_by: CutBy) -> None:
+    def __init__(self, store: RunStore, name: str, schema: pa.Schema, partitioned_by: PartitionedBy) -> None:
         self._schema = schema
         columns = schema.append(pa.field(_DUE, pa.int64()))
-        self._rows = Arrangement(store, name, columns, (), order=_DUE, cut_by=cut_by)
+        self._rows = Arrangement(store, name, columns, (), order=_DUE, partitioned_by=partitioned_by)
 
     def hold(self, changes: Changes, due: Times) -> None:
         table = changes.rows.append_column(_DUE, pa.array(due, pa.int64()))

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import Positions, numbered
-from dovetail.joins.inputs.timed import TimedIntake
+from dovetail.joins.inputs.timed import TimedNormalizer
 from dovetail.joins.matching.tie_breaks import TieBreak
 from dovetail.joins.state.arrangement import Arrangement, Matches
 from dovetail.joins.state.order import EARLIEST, Times, times_of
@@ -31,9 +31,9 @@ class Timeline:
     rows: Arrangement
     tie_break: TieBreak
 
-    def standing(self) -> Timeline:
+    def snapshot(self) -> Timeline:
         """What is held now, for reading: what is inserted later is not in it."""
-        return replace(self, rows=self.rows.standing())
+        return replace(self, rows=self.rows.snapshot())
 
     def insert(self, changes: Changes) -> None:
         self.rows.insert(changes)
@@ -60,12 +60,12 @@ class Versions:
     ends: str = ""
 
     @staticmethod
-    def of(side: TimedIntake, name: str, store: RunStore, tie_break: TieBreak, ends: str = "") -> Versions:
+    def of(side: TimedNormalizer, name: str, store: RunStore, tie_break: TieBreak, ends: str = "") -> Versions:
         since, before = (Timeline(side.arrangement(place, store), tie_break) for place in (name, f"{name}.before"))
         return Versions(since, before, ends)
 
-    def standing(self) -> Versions:
-        return replace(self, since=self.since.standing(), before=self.before.standing())
+    def snapshot(self) -> Versions:
+        return replace(self, since=self.since.snapshot(), before=self.before.snapshot())
 
     def insert(self, changes: Changes) -> None:
         """A row before the bound comes too late to be asked for; a retraction takes it away where it is held yet."""

@@ -35,7 +35,7 @@ from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import Mask
 from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from dovetail.joins.dataflow.specification import JoinSpec
-from dovetail.joins.inputs.timed import TimedIntake
+from dovetail.joins.inputs.timed import TimedNormalizer
 from dovetail.joins.matching.nearest import INCLUSIVE, LOOKS_BACK
 from dovetail.joins.matching.open_rows import OpenRows
 from dovetail.joins.matching.row_assembler import RowAssembler
@@ -72,7 +72,7 @@ class AsofSpec(JoinSpec):
         if not self.tie_break:
             object.__setattr__(self, "right", replace(self.right, tie_break_by_arrival=True))
 
-    def started(self, store: RunStore, name: str) -> AsofOperator:
+    def open(self, store: RunStore, name: str) -> AsofOperator:
         return AsofOperator(self, store, name)
 
 
@@ -84,8 +84,8 @@ class AsofOperator:
         self._back = LOOKS_BACK[spec.comparison]
         self._inclusive = INCLUSIVE[spec.comparison]
         self._pairing = RowAssembler(spec.left.schema, spec.right.schema, default_pads=spec.pad is Pad.DEFAULT)
-        self._left = TimedIntake(spec.left, spec.left_time, store, f"{name}.left", spec.null_safe)
-        self._right = TimedIntake(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
+        self._left = TimedNormalizer(spec.left, spec.left_time, store, f"{name}.left", spec.null_safe)
+        self._right = TimedNormalizer(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
         self._lefts = OpenRows.of(self._left, f"{name}.left", store)
         tie_break = least(spec.tie_break) if spec.tie_break else last_arrived
         self._rights = Versions.of(self._right, f"{name}.right", store, tie_break)
@@ -97,9 +97,9 @@ class AsofOperator:
         return self._left.dangling + self._right.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        left = self._left.taken_in(inputs[0])
-        right = self._right.matchable(self._right.taken_in(inputs[1]))
-        before = self._rights.standing()
+        left = self._left.normalize(inputs[0])
+        right = self._right.matchable(self._right.normalize(inputs[1]))
+        before = self._rights.snapshot()
         self._rights.insert(right)
         touched = self._touched(right, before)
         parts = [self._matched(left, self._rights)]

@@ -52,7 +52,7 @@ class AsofOnceSpec(OneShotSpec):
         super().__post_init__()
         object.__setattr__(self, "right", replace(self.right, tie_break_by_arrival=True))
 
-    def started(self, store: RunStore, name: str) -> AsofOnceOperator:
+    def open(self, store: RunStore, name: str) -> AsofOnceOperator:
         return AsofOnceOperator(self, store, name)
 
 

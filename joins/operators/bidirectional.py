@@ -58,7 +58,7 @@ class BidirectionalSpec(JoinSpec):
     def ports(self) -> tuple[Port, ...]:
         return (self.left,) if self.right_as_left else (self.left, self.right)
 
-    def started(self, store: RunStore, name: str) -> BidirectionalOperator | SemiAntiOperator:
+    def open(self, store: RunStore, name: str) -> BidirectionalOperator | SemiAntiOperator:
         if self.kind.is_existence:
             null_safe = self.null_safe or (False,) * len(self.left.keys)
             asked = MatchCondition(self.kind, self.mark, null_safe, self.condition)
@@ -94,7 +94,7 @@ class BidirectionalOperator:
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         sides = self._sides
-        left, right = sides.taken_in(inputs)
+        left, right = sides.normalize(inputs)
         self._watch(left, right)
         found = sides.left.probed(right.table, sides.right.keys)
         parts = [self._pairing.of_right(right, block) for block in found]

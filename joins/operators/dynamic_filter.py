@@ -31,8 +31,8 @@ from dovetail.joins.dataflow.specification import JoinSpec
 from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
 from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.state.arrangement import Arrangement
-from dovetail.joins.state.cut_by import CutBy
 from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, times_of
+from dovetail.joins.state.partitioned_by import PartitionedBy
 from dovetail.joins.state.store import RunStore
 
 
@@ -70,7 +70,7 @@ class DynamicFilterSpec(JoinSpec):
     condition: Predicate | None = None
     bound: MovingBound | None = None
 
-    def started(self, store: RunStore, name: str) -> DynamicFilterOperator:
+    def open(self, store: RunStore, name: str) -> DynamicFilterOperator:
         return DynamicFilterOperator(self, store, name)
 
 
@@ -81,20 +81,22 @@ class DynamicFilterOperator:
         self._kind = spec.kind
         self._bound = spec.bound if spec.kind is JoinKind.SEMI else None
         self._pairing = RowAssembler(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
-        self._intake = ChangeNormalizer.of(spec.left, store, f"{name}.intake")
+        self._normalizer = ChangeNormalizer.of(spec.left, store, f"{name}.intake")
         order = self._bound.left if self._bound is not None else ""
-        cut_by = CutBy(spec.left.keys)
-        self._left = Arrangement(store, f"{name}.left", spec.left.schema, (), order=order, cut_by=cut_by)
+        partitioned_by = PartitionedBy(spec.left.keys)
+        self._left = Arrangement(
+            store, f"{name}.left", spec.left.schema, (), order=order, partitioned_by=partitioned_by
+        )
         self._right = ChangeNormalizer.of(spec.right, store, f"{name}.right")
         left = [field.with_nullable(True) for field in spec.left.schema]
         self._output = pa.schema(left) if spec.kind is JoinKind.SEMI else self._pairing.schema
 
     @property
     def dangling(self) -> int:
-        return self._intake.dangling + self._right.dangling
+        return self._normalizer.dangling + self._right.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        left, right = self._intake.settled(inputs[0]), self._right.taken_in(inputs[1])
+        left, right = self._normalizer.normalize_and_store(inputs[0]), self._right.normalize(inputs[1])
         before = self._held_right()
         self._right.arrangement.insert(right.consolidated())
         after = self._held_right()

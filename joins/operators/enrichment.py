@@ -37,7 +37,7 @@ class EnrichmentSpec(OneShotSpec):
     condition: Predicate | None = None
     mark: str = "mark"
 
-    def started(self, store: RunStore, name: str) -> EnrichmentOperator:
+    def open(self, store: RunStore, name: str) -> EnrichmentOperator:
         return EnrichmentOperator(self, store, name)
 
 
@@ -84,7 +84,7 @@ class EnrichmentOperator(OneShotOperator):
         return ~self._found(left).unmatched(len(left))
 
     def _found(self, left: Changes) -> Matches:
-        return Matches.together(
+        return Matches.concat(
             found.where(self._pairing.matching(left.take(found.probe).table, found.rows))
             for block in self._right.arrangement.probed_whole(left.table, self._left.keys)
             for found in [block.summed()]

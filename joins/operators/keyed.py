@@ -24,7 +24,7 @@ class KeyedSpec(OperatorSpec):
     def ports(self) -> tuple[Port, ...]:
         return (self.port,)
 
-    def started(self, store: RunStore, name: str) -> KeyedOperator:
+    def open(self, store: RunStore, name: str) -> KeyedOperator:
         return KeyedOperator(self, store, name)
 
 
@@ -32,16 +32,16 @@ class KeyedOperator:
     """Upserts in, changes out: -1 of the old row, +1 of the new one; a record that changes nothing leaves no trace."""
 
     def __init__(self, spec: KeyedSpec, store: RunStore, name: str) -> None:
-        self._intake = ChangeNormalizer.of(spec.port, store, name)
+        self._normalizer = ChangeNormalizer.of(spec.port, store, name)
 
     @property
     def dangling(self) -> int:
-        return self._intake.dangling
+        return self._normalizer.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
         if rows is None or rows.num_rows == 0:
-            return Changes.empty(self._intake.port.schema)
-        changes = self._intake.changes(rows)
-        self._intake.arrangement.insert(changes)
+            return Changes.empty(self._normalizer.port.schema)
+        changes = self._normalizer.changes(rows)
+        self._normalizer.arrangement.insert(changes)
         return changes

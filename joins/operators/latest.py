@@ -38,7 +38,7 @@ class LatestSpec(OneShotSpec):
         if self.kind is JoinKind.FULL:
             object.__setattr__(self, "left", replace(self.left, tie_break_by_arrival=True))
 
-    def started(self, store: RunStore, name: str) -> LatestOperator:
+    def open(self, store: RunStore, name: str) -> LatestOperator:
         return LatestOperator(self, store, name)
 
 

@@ -104,7 +104,7 @@ class MultiwaySpec(OperatorSpec):
     def ports(self) -> tuple[Port, ...]:
         return tuple(self.parts[place] for place in self.own)
 
-    def started(self, store: RunStore, name: str) -> MultiwayOperator:
+    def open(self, store: RunStore, name: str) -> MultiwayOperator:
         return MultiwayOperator(self, store, name)
 
 
@@ -144,10 +144,10 @@ class MultiwayOperator:
 
     @property
     def dangling(self) -> int:
-        return sum(one.intake.dangling for one in self._inputs)
+        return sum(one.normalizer.dangling for one in self._inputs)
 
     def refused(self) -> tuple[pa.Table | None, ...]:
-        return tuple(one.intake.refused() for one in self._inputs)
+        return tuple(one.normalizer.refused() for one in self._inputs)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         """The parts change one after the other: those before ``place`` have, those behind it have not yet."""
@@ -203,7 +203,7 @@ class MultiwayOperator:
 class _Input:
     """Rows that come in, for one part or ``several``."""
 
-    intake: ChangeNormalizer
+    normalizer: ChangeNormalizer
     several: bool
     arrived: Changes = field(init=False)
     before: Arrangement = field(init=False)
@@ -211,17 +211,17 @@ class _Input:
     _remembered: bool = field(init=False)
 
     def take_in(self, rows: pa.Table | None) -> None:
-        self.arrived = self.intake.taken_in(rows)
-        held = self.intake.arrangement
-        self.before = held.standing() if self.several and len(self.arrived) else held
+        self.arrived = self.normalizer.normalize(rows)
+        held = self.normalizer.arrangement
+        self.before = held.snapshot() if self.several and len(self.arrived) else held
         self._remembered = False
 
-    def remember(self) -> Arrangement:
+    def store(self) -> Arrangement:
         """What is held after the batch."""
         if not self._remembered:
-            self.intake.remember(self.arrived)
+            self.normalizer.store(self.arrived)
             self._remembered = True
-        return self.intake.arrangement
+        return self.normalizer.arrangement
 
 
 @dataclass
@@ -243,11 +243,11 @@ class _Part:
         changes = renamed(self.source.arrived, self.names) if self.names else self.source.arrived
         keys = changes.table.select(self.rows.keys)
         if not self.optional:
-            self.rows = self._named(self.source.remember())
+            self.rows = self._named(self.source.store())
             return keys, changes
         touched = distinct(keys)
         before = self.rows.counts(touched)
-        self.rows = self._named(self.source.remember())
+        self.rows = self._named(self.source.store())
         after = self.rows.counts(touched)
         flipped = np.flatnonzero((before == 0) != (after == 0))
         pads = Changes.with_deltas(self._padding(len(flipped)), np.where(after[flipped] == 0, 1, -1))

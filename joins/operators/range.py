@@ -47,8 +47,8 @@ from dovetail.joins.matching.pending_output import PendingOutput
 from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.matching.unmatched import UnmatchedInTime, mirrored
 from dovetail.joins.state.arrangement import Matches
-from dovetail.joins.state.cut_by import CutBy
 from dovetail.joins.state.order import Times, times_of
+from dovetail.joins.state.partitioned_by import PartitionedBy
 from dovetail.joins.state.store import RunStore
 
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
@@ -100,7 +100,7 @@ class RangeSpec(JoinSpec):
     def waits(self) -> bool:
         return self.closed or (self.append and self.kind is not JoinKind.INNER)
 
-    def started(self, store: RunStore, name: str) -> RangeOperator:
+    def open(self, store: RunStore, name: str) -> RangeOperator:
         return RangeOperator(self, store, name)
 
 
@@ -138,8 +138,8 @@ class RangeOperator:
         self._left = _Half(left, of_left, pairing.of_left, _as_it_is if left_only else pairing.left_padded)
         self._right = _Half(right, of_right, pairing.of_right, pairing.right_padded)
         self._schema: pa.Schema = spec.left.schema if left_only else pairing.schema
-        cut_by = CutBy(spec.left.keys, () if left_only else spec.right.keys, spec.pad is Pad.DEFAULT)
-        self._pending = PendingOutput(store, f"{name}.pending", self._schema, cut_by) if spec.closed else None
+        partitioned_by = PartitionedBy(spec.left.keys, () if left_only else spec.right.keys, spec.pad is Pad.DEFAULT)
+        self._pending = PendingOutput(store, f"{name}.pending", self._schema, partitioned_by) if spec.closed else None
         self._waits = spec.append and not spec.closed and spec.kind is not JoinKind.SEMI
         """Whether rows without a match leave when they go, and not at once."""
 
@@ -152,18 +152,18 @@ class RangeOperator:
         return Changes.concat(
             [
                 Changes.empty(self._schema),
-                *self._taken_in(self._right, self._left, right_rows),
-                *self._taken_in(self._left, self._right, left_rows),
+                *self._normalize(self._right, self._left, right_rows),
+                *self._normalize(self._left, self._right, left_rows),
             ]
         )
 
-    def _taken_in(self, own: _Half, other: _Half, rows: pa.Table | None) -> list[Changes]:
+    def _normalize(self, own: _Half, other: _Half, rows: pa.Table | None) -> list[Changes]:
         """What the rows of one side change in the output, and in the state."""
-        changes = own.side.taken_in(rows)
+        changes = own.side.normalize(rows)
         if len(changes) == 0:
             return []
         joined, matched = self._met(own, other, changes)
-        own.side.remember(changes)
+        own.side.store(changes)
         parts = [joined]
         if own.unmatched is not None:
             parts.append(self._left_alone(own, changes, own.unmatched, matched))

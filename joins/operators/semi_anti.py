@@ -78,7 +78,7 @@ class SemiAntiOperator:
         return self._sides.refused()
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        left, right = self._sides.taken_in(inputs)
+        left, right = self._sides.normalize(inputs)
         unmatched = self._unmatched(left, right)
         if self._asked.kind is JoinKind.ANTI:
             return self._leaving(unmatched)

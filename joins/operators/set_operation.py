@@ -45,7 +45,7 @@ class SetOperationSpec(OperatorSpec):
     def ports(self) -> tuple[Port, ...]:
         return self.left, self.right
 
-    def started(self, store: RunStore, name: str) -> SetOperationOperator:
+    def open(self, store: RunStore, name: str) -> SetOperationOperator:
         return SetOperationOperator(self, store, name)
 
 
@@ -67,12 +67,12 @@ class SetOperationOperator:
         return sum(side.dangling for side in self._sides)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        changes = [side.taken_in(rows) for side, rows in zip(self._sides, inputs, strict=True)]
+        changes = [side.normalize(rows) for side, rows in zip(self._sides, inputs, strict=True)]
         names = self._schema.names
         touched = distinct(pa.concat_tables([one.rows.select(names).cast(self._schema) for one in changes]))
         before = self._times(touched)
         for side, come in zip(self._sides, changes, strict=True):
-            side.remember(come.consolidated())
+            side.store(come.consolidated())
         moved = Changes.with_deltas(touched, self._times(touched) - before)
         return moved.where(moved.deltas != 0)
 

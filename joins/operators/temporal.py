@@ -30,7 +30,7 @@ from dovetail.changelog.changes import Changes
 from dovetail.changelog.rows import Mask, allotted, any_null
 from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
 from dovetail.joins.dataflow.specification import JoinSpec
-from dovetail.joins.inputs.timed import TimedIntake
+from dovetail.joins.inputs.timed import TimedNormalizer
 from dovetail.joins.matching.row_assembler import RowAssembler
 from dovetail.joins.matching.tie_breaks import last_arrived
 from dovetail.joins.matching.timeline import Versions
@@ -68,7 +68,7 @@ class TemporalSpec(JoinSpec):
     def waits(self) -> bool:
         return True
 
-    def started(self, store: RunStore, name: str) -> TemporalOperator:
+    def open(self, store: RunStore, name: str) -> TemporalOperator:
         return TemporalOperator(self, store, name)
 
 
@@ -77,8 +77,8 @@ class TemporalOperator:
 
     def __init__(self, spec: TemporalSpec, store: RunStore, name: str) -> None:
         self._spec = spec
-        self._left = TimedIntake(spec.left, spec.left_time, store, f"{name}.left", spec.null_safe)
-        self._right = TimedIntake(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
+        self._left = TimedNormalizer(spec.left, spec.left_time, store, f"{name}.left", spec.null_safe)
+        self._right = TimedNormalizer(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
         self._waiting = WaitingRows(self._left.schema, spec.left.keys, spec.left_time, store, f"{name}.waiting")
         self._versions = Versions.of(self._right, f"{name}.right", store, last_arrived, spec.deleted)
         self._pairing = RowAssembler(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
@@ -92,8 +92,8 @@ class TemporalOperator:
         return self._left.dangling + self._right.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        left = self._left.taken_in(inputs[0])
-        self._versions.insert(self._right.matchable(self._right.taken_in(inputs[1])))
+        left = self._left.normalize(inputs[0])
+        self._versions.insert(self._right.matchable(self._right.normalize(inputs[1])))
         timeless = any_null(left.table, [self._spec.left_time])
         timed = left.where(~timeless)
         late = (self._left.times(timed) < self._waiting.passed) & (timed.deltas < 0)

@@ -28,7 +28,7 @@ class UnionAllSpec(OperatorSpec):
     def ports(self) -> tuple[Port, ...]:
         return self.parts
 
-    def started(self, store: RunStore, name: str) -> UnionAllOperator:
+    def open(self, store: RunStore, name: str) -> UnionAllOperator:
         return UnionAllOperator(self, store, name)
 
 
@@ -37,18 +37,18 @@ class UnionAllOperator:
 
     def __init__(self, spec: UnionAllSpec, store: RunStore, name: str) -> None:
         self._schema = pa.schema([field.with_nullable(True) for field in spec.schema])
-        self._intakes = [
+        self._normalizers = [
             ChangeNormalizer.of(port, store, f"{name}.part{number}") for number, port in enumerate(spec.parts)
         ]
 
     @property
     def dangling(self) -> int:
-        return sum(intake.dangling for intake in self._intakes)
+        return sum(normalizer.dangling for normalizer in self._normalizers)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        parts = [self._part(intake, rows) for intake, rows in zip(self._intakes, inputs, strict=True)]
+        parts = [self._part(normalizer, rows) for normalizer, rows in zip(self._normalizers, inputs, strict=True)]
         return Changes.concat([Changes.empty(self._schema), *parts])
 
-    def _part(self, intake: ChangeNormalizer, rows: pa.Table | None) -> Changes:
-        changes = intake.settled(rows)
+    def _part(self, normalizer: ChangeNormalizer, rows: pa.Table | None) -> Changes:
+        changes = normalizer.normalize_and_store(rows)
         return Changes.with_deltas(changes.rows.select(self._schema.names).cast(self._schema), changes.deltas)

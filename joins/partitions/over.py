@@ -54,7 +54,7 @@ class OverSpec(OperatorSpec):
     def ports(self) -> tuple[Port, ...]:
         return (self.port,)
 
-    def started(self, store: RunStore, name: str) -> OverOperator:
+    def open(self, store: RunStore, name: str) -> OverOperator:
         return OverOperator(self, store, name)
 
 
@@ -66,7 +66,7 @@ class OverOperator:
         safe = (True,) * len(port.keys)
         self._function = spec.function
         self._port = port
-        self._intake = ChangeNormalizer.of(port, store, f"{name}.rows", safe)
+        self._normalizer = ChangeNormalizer.of(port, store, f"{name}.rows", safe)
         self._input = pa.schema([field.with_nullable(True) for field in port.schema])
         self._held = Arrangement(
             store, f"{name}.held", pa.schema([*self._input, *spec.function.schema]), port.keys, (), safe
@@ -74,11 +74,11 @@ class OverOperator:
 
     @property
     def dangling(self) -> int:
-        return self._intake.dangling
+        return self._normalizer.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
-        changes = self._intake.settled(rows)
+        changes = self._normalizer.normalize_and_store(rows)
         if len(changes) == 0:
             return Changes.empty(self._held.schema)
         changes = Changes.with_deltas(changes.rows.select(self._input.names).cast(self._input), changes.deltas)

@@ -59,7 +59,7 @@ class TopNSpec(OperatorSpec):
     def ports(self) -> tuple[Port, ...]:
         return (self.port,)
 
-    def started(self, store: RunStore, name: str) -> TopNOperator:
+    def open(self, store: RunStore, name: str) -> TopNOperator:
         return TopNOperator(self, store, name)
 
 
@@ -70,18 +70,18 @@ class TopNOperator:
         port = spec.port
         safe = (True,) * len(port.keys)
         self._spec = spec
-        self._intake = ChangeNormalizer.of(port, store, f"{name}.rows", safe)
+        self._normalizer = ChangeNormalizer.of(port, store, f"{name}.rows", safe)
         self._schema = pa.schema([field.with_nullable(True) for field in port.schema])
         self._front = Arrangement(store, f"{name}.front", self._schema, port.keys, (), safe)
         self._rest = Arrangement(store, f"{name}.rest", self._schema, port.keys, (), safe)
 
     @property
     def dangling(self) -> int:
-        return self._intake.dangling
+        return self._normalizer.dangling
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
-        changes = self._intake.settled(rows)
+        changes = self._normalizer.normalize_and_store(rows)
         if len(changes) == 0:
             return Changes.empty(self._output)
         changes = Changes.with_deltas(changes.rows.select(self._schema.names).cast(self._schema), changes.deltas)

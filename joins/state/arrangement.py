@@ -24,8 +24,8 @@ from dovetail.changelog.changes import DELTA, Changes, Deltas
 from dovetail.changelog.hashing import Hashes, row_hashes
 from dovetail.changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
 from dovetail.joins.state.blocks import RunSpans, blocks, blocks_of_probes
-from dovetail.joins.state.cut_by import CutBy
 from dovetail.joins.state.order import EARLIEST, LATEST, NEVER, Times, beyond
+from dovetail.joins.state.partitioned_by import PartitionedBy
 from dovetail.joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
 from dovetail.joins.state.runs import Runs
 from dovetail.joins.state.store import SORT, KeyLayout, Run, RunStore
@@ -44,7 +44,7 @@ class Matches:
     """The stored rows, ``delta`` last."""
 
     @staticmethod
-    def together(parts: Iterable[Matches]) -> Matches:
+    def concat(parts: Iterable[Matches]) -> Matches:
         """One after the other; there is one at least."""
         found = list(parts)
         rows = pa.concat_tables([one.rows for one in found]).combine_chunks()
@@ -87,7 +87,7 @@ class Arrangement:
     subkeys    the columns by which single rows are found: the primary key for ``current``, all columns for ``equal``
     null_safe  per key column, whether NULL equals NULL; a key with another NULL matches nothing
     order      a timestamp or integer column by which the rows of a key are ordered; empty: none
-    cut_by     how its rows came into this bucket; left out: by ``keys``
+    partitioned_by  how its rows came into this bucket; left out: by ``keys``
     counted    merges make one of equal rows, with the sum of their counts: where rows are few and come often
     """
 
@@ -100,7 +100,7 @@ class Arrangement:
         subkeys: Sequence[str] = (),
         null_safe: Sequence[bool] = (),
         order: str = "",
-        cut_by: CutBy | None = None,
+        partitioned_by: PartitionedBy | None = None,
         counted: bool = False,
     ) -> None:
         self._store = store
@@ -111,7 +111,7 @@ class Arrangement:
         self.null_safe = tuple(null_safe) or (False,) * len(self.keys)
         self.order = order
         self._counted = counted
-        store.cut_by[name] = cut_by or CutBy(self.keys)
+        store.partitioned_by[name] = partitioned_by or PartitionedBy(self.keys)
         store.layouts[name] = KeyLayout(self.keys, tuple(self.strict()), order)
         # Not a method of ours: a cycle of references would keep a portion in memory when its turn is over.
         worded = partial(_worded, keys=self.keys, subkeys=() if order else self.subkeys)
@@ -126,7 +126,7 @@ class Arrangement:
         """How many rows its runs hold, with those that cancel out once they are merged."""
         return sum(map(len, self._runs))
 
-    def standing(self) -> Arrangement:
+    def snapshot(self) -> Arrangement:
         """What is held now, for reading: what is inserted later is not in it."""
         store = RunStore({self._name: [*self._runs]}, dict(self._store.scalars))
         return Arrangement(

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from dovetail.changelog.changes import DELTA, Deltas
 from dovetail.changelog.rows import numpy_column
-from dovetail.joins.state.cut_by import CutBy
 from dovetail.joins.state.key_weights import KeyWeights
 from dovetail.joins.state.part_of_names import PartOfNames
+from dovetail.joins.state.partitioned_by import PartitionedBy
 
 SORT = "__sort"
 ENTRY_ROWS = 65_536
@@ -104,7 +104,7 @@ class RunStore:
     unsorted: MutableMapping[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
     """Entries read back, by arrangement; the arrangement sorts them into one run when it is opened."""
     next_id: int = 0
-    cut_by: MutableMapping[str, CutBy] = field(default_factory=dict)
+    partitioned_by: MutableMapping[str, PartitionedBy] = field(default_factory=dict)
     """By arrangement, how its rows came into this bucket; those that were opened say so."""
     layouts: MutableMapping[str, KeyLayout] = field(default_factory=dict)
     """By arrangement, of those that were opened."""
@@ -154,7 +154,7 @@ class RunStore:
             self.discard(run.entries)
         for entries in part.unsorted.values():
             self.discard(entry_id for entry_id, _ in entries)
-        for names in (part.runs, part.unsorted, part.scalars, part.cut_by):
+        for names in (part.runs, part.unsorted, part.scalars, part.partitioned_by):
             names.clear()
 
     def new_id(self) -> int:
@@ -203,7 +203,7 @@ class _Part(RunStore):
             runs=PartOfNames(whole.runs, prefix),
             scalars=PartOfNames(whole.scalars, prefix),
             unsorted=PartOfNames(whole.unsorted, prefix),
-            cut_by=PartOfNames(whole.cut_by, prefix),
+            partitioned_by=PartOfNames(whole.partitioned_by, prefix),
             layouts=PartOfNames(whole.layouts, prefix),
         )
         self._whole, self._prefix = whole, prefix

@@ -8,7 +8,7 @@ levels, so that what they carry reaches the task that needs it in the same batch
     LATE      rows that came behind the watermark, to the sink, where the query has a topic for them
     MARKS     event times seen per input partition, to every bucket of the level of their edge
     REPORT    what a task or a bucket reports (``spark_jobs.exchange.report``), to the last stage
-    TALLY     how many blocks a sender has for a bucket, to whoever opens them (``spark_jobs.exchange.tally``)
+    BLOCK_COUNT  how many blocks a sender has for a bucket, to who opens them (``spark_jobs.exchange.sequence_check``)
 
 And one is that of a pack, whose only stage opens it:
 
@@ -26,7 +26,7 @@ REJECTED = -1
 MARKS = -2
 REPORT = -3
 LATE = -4
-TALLY = -5
+BLOCK_COUNT = -5
 MEMBER = -6
 TOPIC = "topic"
 """On REJECTED: the column that names the topic of the record, beside those of ``changelog.decode.REJECTED``."""
@@ -53,7 +53,7 @@ class ShuffleBlock:
     origin  Kafka partition or bucket that sent it; orders the blocks of an edge, whatever order Spark delivers
     rows    the packed rows
     sender  the task or bucket that sent it
-    number  of it among those of its sender for this bucket and level; of a TALLY: how many these are
+    number  of it among those of its sender for this bucket and level; of a BLOCK_COUNT: how many these are
     """
 
     bucket: int

@@ -28,7 +28,13 @@ from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.packing.composition import as_logged, earliest, reached
 from dovetail.spark_jobs.packing.decode import STAGE
 from dovetail.spark_jobs.packing.stage import part_of_member
-from dovetail.spark_jobs.rescaling.former_state import Cut, LevelRecut, Shelf, recut_level, recut_stage
+from dovetail.spark_jobs.rescaling.former_state import (
+    Cut,
+    LevelRepartition,
+    Shelf,
+    repartition_level,
+    repartition_stage,
+)
 from dovetail.spark_jobs.rescaling.generations import next_in, next_of, pack_of
 from dovetail.spark_jobs.rescaling.rescale import expect_rows, expect_within_limits, telling
 from dovetail.spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
@@ -100,7 +106,9 @@ def _taken_in(session: SparkSession, query: Alone, pack: Storage, keys: Keys) ->
     buckets = checkpoint.expect_origin().buckets
     for level in range(1, flow.levels + 1):
         taken, put_in = Shelf(level, flow.levels), _in_pack(query.key, level)
-        yield recut_level(session, checkpoint, LevelRecut(flow, level, keys(buckets), 1, pack, taken, put_in))
+        yield repartition_level(
+            session, checkpoint, LevelRepartition(flow, level, keys(buckets), 1, pack, taken, put_in)
+        )
 
 
 def _taken_over(session: SparkSession, members: Sequence[PackMember], pack: Storage, keys: Keys) -> list[Cut]:
@@ -108,8 +116,8 @@ def _taken_over(session: SparkSession, members: Sequence[PackMember], pack: Stor
     if not members:
         return []
     parts = [Shelf(STAGE, 1, part_of_member(one.key)) for one in members]
-    recuts = [LevelRecut(None, 1, keys(1), 1, pack, taken=part, put_in=part) for part in parts]
-    return recut_stage(session, Checkpoint(_pack_of_all(members)), recuts)
+    repartitions = [LevelRepartition(None, 1, keys(1), 1, pack, taken=part, put_in=part) for part in parts]
+    return repartition_stage(session, Checkpoint(_pack_of_all(members)), repartitions)
 
 
 def _in_pack(key: str, level: int) -> Shelf:
@@ -191,22 +199,24 @@ class _Leaver:
         origin = Checkpoint(member.checkpoint).expect_origin()
         return _Leaver(member, 1 if member.dataflow is None else origin.buckets, _levels_of(origin))
 
-    def recuts(self, key: tuple[int, ...]) -> Iterator[LevelRecut]:
+    def repartitions(self, key: tuple[int, ...]) -> Iterator[LevelRepartition]:
         made = next_of(self.member.checkpoint)
         for level in range(1, self.levels + 1):
             taken, put_in = _in_pack(self.member.key, level), Shelf(level, self.levels)
-            yield LevelRecut(self.member.dataflow, level, key, self.buckets, made, taken, put_in)
+            yield LevelRepartition(self.member.dataflow, level, key, self.buckets, made, taken, put_in)
 
 
 def _take_out(session: SparkSession, leavers: Sequence[_Leaver], keys: Keys) -> None:
     if not leavers:
         return
-    recuts = [(one, recut) for one in leavers for recut in one.recuts(keys(1))]
+    repartitions = [(one, repartition) for one in leavers for repartition in one.repartitions(keys(1))]
     pack = Checkpoint(_pack_of_all([one.member for one in leavers]))
     rows = Counter[str]()
-    for (_, recut), cut in zip(recuts, recut_stage(session, pack, [recut for _, recut in recuts]), strict=True):
-        Seed(recut.target).put_scalars(recut.level, cut.scalars)
-        rows[recut.target.location] += cut.rows
+    for (_, repartition), cut in zip(
+        repartitions, repartition_stage(session, pack, [repartition for _, repartition in repartitions]), strict=True
+    ):
+        Seed(repartition.target).put_scalars(repartition.level, cut.scalars)
+        rows[repartition.target.location] += cut.rows
     for one in leavers:
         copy_snapshots(Checkpoint(one.member.checkpoint), next_of(one.member.checkpoint))
         made = Seed(next_of(one.member.checkpoint))

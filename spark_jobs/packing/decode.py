@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from dovetail.broker.topics import Offsets
 from dovetail.joins.dataflow import failed_calls
-from dovetail.spark_jobs.exchange.blob import pack
+from dovetail.spark_jobs.exchange.arrow_ipc import pack
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS
+from dovetail.spark_jobs.exchange.sequence_check import Sender
 from dovetail.spark_jobs.exchange.shuffle_block import MEMBER, ShuffleBlock, to_batch
-from dovetail.spark_jobs.exchange.tally import Sender
 from dovetail.spark_jobs.stages.at_fault import working_for
 from dovetail.spark_jobs.stages.decode import ROWS_PER_PARCEL, Decoding, Silence, readings_of
 from dovetail.spark_jobs.stages.job import QUERIES_KEPT, Job, opened
@@ -54,7 +54,7 @@ def blocks_of_pack(
         itertools.chain(one.outbox.blocks(), one.outbox.closing_blocks(to_every_bucket=to_every_bucket))
         for one in decodings
     )
-    yield to_batch([*sender.numbered(_of_members(members, last)), *sender.tallies()], job.bucket_keys)
+    yield to_batch([*sender.numbered(_of_members(members, last)), *sender.block_counts()], job.bucket_keys)
 
 
 @dataclass(frozen=True)

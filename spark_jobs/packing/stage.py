@@ -17,10 +17,10 @@ from dovetail.joins.inputs.watermarks import Mark
 from dovetail.joins.state.portion import WHOLE
 from dovetail.joins.state.store import RunStore
 from dovetail.spark_jobs.exchange import report, shuffle_block
-from dovetail.spark_jobs.exchange.blob import unpack
+from dovetail.spark_jobs.exchange.arrow_ipc import unpack
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS, BatchReport
+from dovetail.spark_jobs.exchange.sequence_check import complete
 from dovetail.spark_jobs.exchange.shuffle_block import MARKS, ShuffleBlock
-from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.packing.decode import STAGE
 from dovetail.spark_jobs.stages.at_fault import working_for
 from dovetail.spark_jobs.stages.job import Job, opened, own_folder, snapshots

@@ -15,11 +15,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.joins.dataflow.graph import Dataflow
-from dovetail.joins.host.recut import Recut
+from dovetail.joins.host.repartition import Repartition
 from dovetail.joins.state.portion import portion_of
 from dovetail.joins.state.store import RunEntry
 from dovetail.runtime.storage.storage import Storage
-from dovetail.spark_jobs.exchange.blob import unpack
+from dovetail.spark_jobs.exchange.arrow_ipc import unpack
 from dovetail.spark_jobs.state.bucket_version import scalars_of
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.durable_state import ENTRIES, VERSION
@@ -49,7 +49,7 @@ class Shelf:
 
 
 @dataclass(frozen=True)
-class LevelRecut:
+class LevelRepartition:
     """The entries of a former bucket, in order, into the seed of ``target``.
 
     dataflow      None: nothing is cut, the one bucket stays as it is; then it may be of several levels
@@ -73,7 +73,9 @@ class LevelRecut:
     def put(self, writer: SeedWriter, former: int, entry: RunEntry, portion: int = 0) -> int:
         rows = 0
         own = RunEntry(entry.arrangement.removeprefix(self.taken.prefix), entry.table)
-        for bucket, piece in [(former, own)] if self._recut is None else self._recut.parts(former, own, portion):
+        for bucket, piece in (
+            [(former, own)] if self._repartition is None else self._repartition.parts(former, own, portion)
+        ):
             writer.write(former, bucket, RunEntry(f"{self.put_in.prefix}{piece.arrangement}", piece.table))
             rows += piece.table.num_rows
         return rows
@@ -85,33 +87,33 @@ class LevelRecut:
             {name.removeprefix(prefix): value for name, value in numbers.items() if name.startswith(prefix)}
             for numbers in of_buckets
         ]
-        found = self._recut.scalars(own) if self._recut is not None else dict(*own)
+        found = self._repartition.scalars(own) if self._repartition is not None else dict(*own)
         return {f"{self.put_in.prefix}{name}": value for name, value in found.items()}
 
     @cached_property
-    def _recut(self) -> Recut | None:
+    def _repartition(self) -> Repartition | None:
         if self.dataflow is None:
             return None
-        return Recut(self.dataflow, self.level, len(self.bucket_keys), self.buckets)
+        return Repartition(self.dataflow, self.level, len(self.bucket_keys), self.buckets)
 
 
 @dataclass(frozen=True)
-class StageRecut:
+class StageRepartition:
     """For ``mapInArrow``: the entries of a stage, those of an arrangement after each other, each to the one of
-    ``recuts`` whose prefix it has; the rows there are, by the number of that one.
+    ``repartitions`` whose prefix it has; the rows there are, by the number of that one.
     """
 
-    recuts: tuple[LevelRecut, ...]
+    repartitions: tuple[LevelRepartition, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = [0] * len(self.recuts)
+        rows = [0] * len(self.repartitions)
         for number, entries in itertools.groupby(self._entries(batches), key=lambda found: found[0]):
-            recut = self.recuts[number]
-            with recut.seed as writer:
+            repartition = self.repartitions[number]
+            with repartition.seed as writer:
                 for _, bucket_key, entry_id, entry in entries:
-                    former = recut.bucket_keys.index(bucket_key)
-                    rows[number] += recut.put(writer, former, entry, portion_of(entry_id))
-        yield pa.RecordBatch.from_pydict({"recut": list(range(len(rows))), "rows": rows})
+                    former = repartition.bucket_keys.index(bucket_key)
+                    rows[number] += repartition.put(writer, former, entry, portion_of(entry_id))
+        yield pa.RecordBatch.from_pydict({"repartition": list(range(len(rows))), "rows": rows})
 
     def _entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, int, RunEntry]]:
         """Of which part each is, the value of its bucket, its number, and itself."""
@@ -124,7 +126,7 @@ class StageRecut:
 
     def wanting(self, arrangement: str) -> int | None:
         """Which of them it belongs to; None: that of a member which stays where it is, or has left."""
-        found = (number for number, one in enumerate(self.recuts) if arrangement.startswith(one.taken.prefix))
+        found = (number for number, one in enumerate(self.repartitions) if arrangement.startswith(one.taken.prefix))
         return next(found, None)
 
 
@@ -136,44 +138,50 @@ class Cut:
     scalars: Mapping[str, int]
 
 
-def recut_level(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut) -> Cut:
+def repartition_level(session: SparkSession, checkpoint: Checkpoint, level: LevelRepartition) -> Cut:
     """Cut what ``checkpoint`` has of a level: what its batches have left, or what it begins with."""
-    [cut] = recut_stage(session, checkpoint, [level])
+    [cut] = repartition_stage(session, checkpoint, [level])
     return cut
 
 
-def recut_stage(session: SparkSession, checkpoint: Checkpoint, recuts: Sequence[LevelRecut]) -> list[Cut]:
-    """As ``recut_level``, of several parts of one stage: it is read once for all of them."""
-    if not recuts:
+def repartition_stage(
+    session: SparkSession, checkpoint: Checkpoint, repartitions: Sequence[LevelRepartition]
+) -> list[Cut]:
+    """As ``repartition_level``, of several parts of one stage: it is read once for all of them."""
+    if not repartitions:
         return []
     if checkpoint.committed() is not None:
         move_in(checkpoint.spark)
-        return _recut_of_store(session, checkpoint, StageRecut(tuple(recuts)))
+        return _repartition_of_store(session, checkpoint, StageRepartition(tuple(repartitions)))
     seed = Seed(checkpoint.storage)
-    return _recut_of_seed(seed, StageRecut(tuple(recuts))) if seed.there else [Cut(0, {})] * len(recuts)
+    return (
+        _repartition_of_seed(seed, StageRepartition(tuple(repartitions)))
+        if seed.there
+        else [Cut(0, {})] * len(repartitions)
+    )
 
 
-def _recut_of_store(session: SparkSession, checkpoint: Checkpoint, stage: StageRecut) -> list[Cut]:
+def _repartition_of_store(session: SparkSession, checkpoint: Checkpoint, stage: StageRepartition) -> list[Cut]:
     """What batches have left of a stage in the state store of Spark."""
     # Whoever opens a state store asks a coordinator, which is there once the session has been asked for its streams.
     _ = session.streams
     session = session.newSession()
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
-    taken = stage.recuts[0].taken
+    taken = stage.repartitions[0].taken
     found = _variable(session, checkpoint, taken, VERSION).select("value.scalars").collect()
     numbers = list(scalars_of(row.scalars for row in found))
     # A partition has one bucket. Of equal rows that which was held longest is taken back first, so in their order.
     entries = _variable(session, checkpoint, taken, ENTRIES).selectExpr(
         "key.bucket AS bucket", "user_map_key.id AS id", "user_map_value.arrangement", "user_map_value.rows"
     )
-    wanted = [entries.arrangement.startswith(one.taken.prefix) for one in stage.recuts]
+    wanted = [entries.arrangement.startswith(one.taken.prefix) for one in stage.repartitions]
     own = entries.where(functools.reduce(operator.or_, wanted))
-    counted = own.sortWithinPartitions("arrangement", "id").mapInArrow(stage, "recut long, rows long").collect()
+    counted = own.sortWithinPartitions("arrangement", "id").mapInArrow(stage, "repartition long, rows long").collect()
     rows = Counter[int]()
     for row in counted:
-        rows[row.recut] += row.rows
-    return [Cut(rows[number], one.scalars(numbers)) for number, one in enumerate(stage.recuts)]
+        rows[row.repartition] += row.rows
+    return [Cut(rows[number], one.scalars(numbers)) for number, one in enumerate(stage.repartitions)]
 
 
 def _variable(session: SparkSession, checkpoint: Checkpoint, taken: Shelf, name: str) -> DataFrame:
@@ -181,15 +189,15 @@ def _variable(session: SparkSession, checkpoint: Checkpoint, taken: Shelf, name:
     return reader.option("operatorId", taken.operator).load(checkpoint.spark.location)
 
 
-def _recut_of_seed(seed: Seed, stage: StageRecut) -> list[Cut]:
+def _repartition_of_seed(seed: Seed, stage: StageRepartition) -> list[Cut]:
     """What a checkpoint began with, of which no batch is committed."""
     rows = Counter[int]()
-    taken = stage.recuts[0].taken
+    taken = stage.repartitions[0].taken
     numbers = seed.scalars(taken.stage)
     with ExitStack() as opened:
-        writers = [opened.enter_context(one.seed) for one in stage.recuts]
-        for former in range(len(stage.recuts[0].bucket_keys)):
+        writers = [opened.enter_context(one.seed) for one in stage.repartitions]
+        for former in range(len(stage.repartitions[0].bucket_keys)):
             for entry in seed.entries(taken.stage, former):
                 if (number := stage.wanting(entry.arrangement)) is not None:
-                    rows[number] += stage.recuts[number].put(writers[number], former, entry)
-    return [Cut(rows[number], one.scalars([numbers])) for number, one in enumerate(stage.recuts)]
+                    rows[number] += stage.repartitions[number].put(writers[number], former, entry)
+    return [Cut(rows[number], one.scalars([numbers])) for number, one in enumerate(stage.repartitions)]

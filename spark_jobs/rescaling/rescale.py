@@ -25,7 +25,7 @@ from dovetail.changelog.work.supervised_thread import PeriodicThread
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.state_limit import check_buffered
 from dovetail.runtime.storage.storage import Storage
-from dovetail.spark_jobs.rescaling.former_state import LevelRecut, Shelf, recut_level
+from dovetail.spark_jobs.rescaling.former_state import LevelRepartition, Shelf, repartition_level
 from dovetail.spark_jobs.rescaling.generations import leftovers, next_of
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.making import complete, copy_snapshots, making
@@ -66,7 +66,7 @@ def rescale(
     with making(made):
         copy_snapshots(checkpoint, made)
         with telling(Seed(made), told):
-            rows = _recut(session, dataflow, checkpoint, bucket_keys, buckets, made)
+            rows = _repartition(session, dataflow, checkpoint, bucket_keys, buckets, made)
         expect_rows(Seed(made), rows)
         expect_within_limits(dataflow, Seed(made), buckets)
         again = replace(
@@ -85,7 +85,7 @@ def retire_leftovers(checkpoint: Storage, brokers: BrokerAddress, local_copy_dir
         discard(left, brokers, local_copy_dir, outlived=True)
 
 
-def _recut(
+def _repartition(
     session: SparkSession,
     dataflow: Dataflow,
     checkpoint: Checkpoint,
@@ -96,8 +96,8 @@ def _recut(
     rows = 0
     for number in range(1, dataflow.levels + 1):
         shelf = Shelf(number, dataflow.levels)
-        level = LevelRecut(dataflow, number, bucket_keys, buckets, place, taken=shelf, put_in=shelf)
-        cut = recut_level(session, checkpoint, level)
+        level = LevelRepartition(dataflow, number, bucket_keys, buckets, place, taken=shelf, put_in=shelf)
+        cut = repartition_level(session, checkpoint, level)
         Seed(place).put_scalars(number, cut.scalars)
         rows += cut.rows
     return rows
@@ -120,7 +120,7 @@ def expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
         store = seed.store(node.level, bucket)
         for index, other in enumerate(dataflow.nodes):
             if other.level == node.level:
-                other.operator.started(store, str(index))
+                other.operator.open(store, str(index))
         check_buffered(node.operator, store, buckets)
 
 

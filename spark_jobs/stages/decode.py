@@ -25,11 +25,11 @@ from dovetail.joins.dataflow.ports import Transform, transformed
 from dovetail.joins.host.activity import Activity, NodeWork
 from dovetail.joins.host.exchange import KEYLESS, dealt
 from dovetail.joins.inputs.watermarks import UNSHOWN
-from dovetail.spark_jobs.exchange.blob import pack
+from dovetail.spark_jobs.exchange.arrow_ipc import pack
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS, ROWS_IN, BatchReport
 from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS as REJECTED_COUNT
+from dovetail.spark_jobs.exchange.sequence_check import Sender
 from dovetail.spark_jobs.exchange.shuffle_block import MARKS, REJECTED, REPORT, TOPIC, ShuffleBlock, to_batch
-from dovetail.spark_jobs.exchange.tally import Sender
 from dovetail.spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
 
 ROWS_PER_PARCEL = 500_000
@@ -69,7 +69,7 @@ def blocks_of(
             yield to_batch(sender.numbered(decoding.outbox.blocks()), job.bucket_keys)
     closing = decoding.outbox.closing_blocks(to_every_bucket=to_every_bucket)
     last = [*sender.numbered(decoding.outbox.blocks()), *sender.numbered(closing)]
-    yield to_batch([*last, *sender.tallies()], job.bucket_keys)
+    yield to_batch([*last, *sender.block_counts()], job.bucket_keys)
 
 
 class Decoding:

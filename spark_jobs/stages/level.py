@@ -20,10 +20,10 @@ from dovetail.joins.host.level import HERE, Arrival, LevelOutput
 from dovetail.joins.inputs.watermarks import Mark
 from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.spark_jobs.exchange import report, shuffle_block
-from dovetail.spark_jobs.exchange.blob import pack, unpack
+from dovetail.spark_jobs.exchange.arrow_ipc import pack, unpack
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS, BatchReport
+from dovetail.spark_jobs.exchange.sequence_check import Sender, complete
 from dovetail.spark_jobs.exchange.shuffle_block import LATE, MARKS, REJECTED, REPORT, ShuffleBlock
-from dovetail.spark_jobs.exchange.tally import Sender, complete
 from dovetail.spark_jobs.stages.job import Job, opened, own_folder, snapshots
 from dovetail.spark_jobs.stages.late import late_rows
 from dovetail.spark_jobs.stages.output import SinkBatch, write_batch
@@ -67,7 +67,7 @@ class LevelProcessor(StatefulProcessor):
             yield report.to_batch(host.write(departed, said, passed)).to_pandas()
         else:
             sender = Sender(f"bucket {host.bucket} of level {self._level}")
-            sent = [*sender.numbered(host.blocks(departed, said)), *sender.tallies()]
+            sent = [*sender.numbered(host.blocks(departed, said)), *sender.block_counts()]
             yield shuffle_block.to_batch([*passed, *sent], job.bucket_keys).to_pandas()
 
     def close(self) -> None:

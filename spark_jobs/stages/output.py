@@ -20,10 +20,10 @@ from dovetail.changelog.encodings.message_sizes import message_size
 from dovetail.changelog.schema import JSON
 from dovetail.joins.dataflow.graph import Sink
 from dovetail.spark_jobs.exchange import report
-from dovetail.spark_jobs.exchange.blob import unpack
+from dovetail.spark_jobs.exchange.arrow_ipc import unpack
 from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS, ROWS_OUT, BatchReport
+from dovetail.spark_jobs.exchange.sequence_check import complete
 from dovetail.spark_jobs.exchange.shuffle_block import LATE, REJECTED, REPORT, TOPIC, ShuffleBlock, from_batch, in_order
-from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.stages import heartbeats
 from dovetail.spark_jobs.stages.at_fault import working_for
 from dovetail.spark_jobs.stages.job import Job, opened

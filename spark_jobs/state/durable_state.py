@@ -16,7 +16,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from dovetail.joins.state.portion import Portion, portion_of
 from dovetail.joins.state.store import RunEntry, RunStore
-from dovetail.spark_jobs.exchange.blob import pack, unpack
+from dovetail.spark_jobs.exchange.arrow_ipc import pack, unpack
 from dovetail.spark_jobs.state.bucket_version import BucketVersion
 
 ENTRIES, VERSION = "entries", "version"

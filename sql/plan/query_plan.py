@@ -28,7 +28,7 @@ class QueryPlan:
     sizes     about how many records its topics have; None: nobody is to ask
     orders    of chains of joins that are not in the order of the text
     deltas    chains of joins that are delta joins
-    upstream  the fragments before the last, the first of them first; none before the rule ``cut_fragments``
+    upstream  the fragments before the last, the first of them first; none before the rule ``split_fragments``
     output    what leaves the last one; None before the rule ``sink``
     """
 

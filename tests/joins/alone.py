@@ -33,7 +33,7 @@ class Alone:
     def restart(self) -> None:
         """Begin, or go on, from the durable copy."""
         self.store = self.durable.restored()
-        self.operator = self.spec.started(self.store, "0")
+        self.operator = self.spec.open(self.store, "0")
 
     def on_batch(self, *records: Sequence[Record]) -> Counter[Row]:
         inputs = [

@@ -98,6 +98,6 @@ def test_a_lookup_is_inner_or_left_or_asks_of_its_left_rows(kind: JoinKind) -> N
 def test_each_kind_starts_with_nothing_to_say(spec: type[JoinSpec], kind: JoinKind) -> None:
     made: JoinSpec = pickle.loads(pickle.dumps(SPECS[spec](kind)))
     assert made == SPECS[spec](kind)
-    running = made.started(RunStore(), "0")
+    running = made.open(RunStore(), "0")
     assert len(running.on_batch([None, None])) == 0
     assert running.dangling == 0

@@ -103,7 +103,7 @@ class DeltaStepSpec(OperatorSpec):
     def ports(self) -> tuple[Port, ...]:
         return self.parts
 
-    def started(self, store: RunStore, name: str) -> DeltaStepOperator:
+    def open(self, store: RunStore, name: str) -> DeltaStepOperator:
         return DeltaStepOperator(self, store, name)
 
 
@@ -123,19 +123,19 @@ class DeltaStepOperator:
 
     @property
     def dangling(self) -> int:
-        return sum(intake.dangling for intake in self._kept)
+        return sum(normalizer.dangling for normalizer in self._kept)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         arrived = [
             None if rows is None or rows.num_rows == 0 else Changes(rows.select([*port.schema.names, DELTA]))
             for port, rows in zip(self._parts, inputs, strict=True)
         ]
-        for place, intake in zip(self._places, self._kept, strict=True):
-            arrived[place] = intake.taken_in(inputs[place])
+        for place, normalizer in zip(self._places, self._kept, strict=True):
+            arrived[place] = normalizer.normalize(inputs[place])
         output = [Changes.empty(self._schema), *self._paired(arrived, after=False)]
-        for place, intake in zip(self._places, self._kept, strict=True):
+        for place, normalizer in zip(self._places, self._kept, strict=True):
             if (changes := arrived[place]) is not None:
-                intake.remember(changes)
+                normalizer.store(changes)
         return Changes.concat([*output, *self._paired(arrived, after=True)])
 
     def _paired(self, arrived: Sequence[Changes | None], after: bool) -> Iterator[Changes]:

@@ -119,7 +119,7 @@ def _rows(store: RunStore) -> list[Row]:
 def test_times_of_every_unit(kind: pa.DataType, gap: int, times: list[int], bounds: list[tuple[int, int]]) -> None:
     """A session holds its start and not its end: a row that is a gap after another is in the next one."""
     schema = pa.schema([*list(LEFT)[:2], pa.field("l.v", kind)])
-    operator = SessionsSpec(port(schema, Ingest.APPEND), "l.v", gap, "start", "end").started(RunStore(), "0")
+    operator = SessionsSpec(port(schema, Ingest.APPEND), "l.v", gap, "start", "end").open(RunStore(), "0")
     typed = pa.array(times, pa.int64()).cast(kind)
     rows = decoded(schema, [((1, "a", at), 1) for at in typed.to_pylist()], 0)
     found = operator.on_batch([rows]).rows
@@ -130,7 +130,7 @@ def test_times_of_every_unit(kind: pa.DataType, gap: int, times: list[int], boun
 
 @pytest.mark.parametrize("time", [-(2**63), 2**63 - 1])
 def test_the_ends_of_a_type(time: int) -> None:
-    operator = SessionsSpec(port(LEFT, Ingest.APPEND), "l.v", 10, "start", "end", 20).started(RunStore(), "0")
+    operator = SessionsSpec(port(LEFT, Ingest.APPEND), "l.v", 10, "start", "end", 20).open(RunStore(), "0")
     (row,) = operator.on_batch([decoded(LEFT, [((1, "a", time), 1)], 0)]).rows.to_pylist()
     assert row["end"] <= LATEST
     later = operator.on_batch([decoded(LEFT, [((1, "a", 0), 1)], 0)]).rows.to_pylist()

@@ -91,7 +91,7 @@ def test_every_operator_is_here() -> None:
 def test_an_input_without_rows_changes_nothing(left: Ingest, right: Ingest) -> None:
     """A table without rows is as good as none, before the first row and after it."""
     for spec in specs(left, right):
-        operator = spec.started(RunStore(), "0")
+        operator = spec.open(RunStore(), "0")
         rows = [_received(one) for one in spec.ports]
         for inputs in itertools.product(*[(None, part) for part in rows]):
             assert len(operator.on_batch(inputs)) == 0

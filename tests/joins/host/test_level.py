@@ -62,7 +62,7 @@ class WaitingSpec(OperatorSpec):
     def ports(self) -> tuple[Port, ...]:
         return self.inputs
 
-    def started(self, store: RunStore, name: str) -> Waiting:
+    def open(self, store: RunStore, name: str) -> Waiting:
         return self.operator
 
 

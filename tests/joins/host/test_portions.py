@@ -25,7 +25,7 @@ from dovetail.joins.reference.rows import Record, Row
 from dovetail.joins.state.portion import WHOLE, Portion
 from dovetail.joins.state.store import RunStore
 from tests.joins.harness import INPUTS, LEFT, RIGHT, decoded, port
-from tests.joins.host.test_recut import BOUND, AboveBound, drawn_steps, risen, specs, suits
+from tests.joins.host.test_repartition import BOUND, AboveBound, drawn_steps, risen, specs, suits
 from tests.joins.hosted import Hosted, dataflow_of
 
 ONE_KEY = StateMemory(1 << 20, keys=1)

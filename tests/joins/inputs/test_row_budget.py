@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.errors import InternalError
 from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
-from dovetail.joins.dataflow.specification import Refusing
+from dovetail.joins.dataflow.specification import RejectsRows
 from dovetail.joins.inputs.row_budget import BUDGETED, REASON
 from dovetail.joins.operators.bidirectional import BidirectionalSpec
 from dovetail.joins.operators.multiway import MultiwaySpec
@@ -38,7 +38,7 @@ def budgeted(schema: pa.Schema, ingest: Ingest, most: int) -> Port:
 
 
 def refused_by(alone: Alone) -> Sequence[pa.Table | None]:
-    assert isinstance(alone.operator, Refusing)
+    assert isinstance(alone.operator, RejectsRows)
     return alone.operator.refused()
 
 

@@ -118,7 +118,7 @@ def test_window_functions(ingest: Ingest, keys: tuple[str, ...], poor: bool, dat
 
 def test_of_insertions_only_the_first_rows_are_kept() -> None:
     store, port_of_rows = RunStore(), Port(ROWS, ("k",), Ingest.APPEND)
-    operator = TopNSpec(port_of_rows, (SortKey("v"),), Rank.ROW_NUMBER, 1, 3, insertions=True).started(store, "0")
+    operator = TopNSpec(port_of_rows, (SortKey("v"),), Rank.ROW_NUMBER, 1, 3, insertions=True).open(store, "0")
     for batch in range(20):
         rows = table(ROWS, [(k, "a", (batch * 7 + k) % 20, 0.0) for k in range(5)])
         operator.on_batch([Changes.of(rows).table])
@@ -132,7 +132,7 @@ def test_a_batch_behind_the_front_reads_none_of_the_rest() -> None:
     """The front of a partition of ten thousand rows is short, whatever comes and goes behind it."""
     store = RunStore()
     spec = TopNSpec(Port(ROWS, (), Ingest.CHANGES), (SortKey("v"),), Rank.ROW_NUMBER, 1, 3)
-    operator = spec.started(store, "0")
+    operator = spec.open(store, "0")
     operator.on_batch([Changes.of(table(ROWS, [(0, "a", v, 0.0) for v in range(10_000)])).table])
     front = operator._front.probe(pa.table({"one": [0]})).summed()  # noqa: SLF001
     assert len(front.probe) == 3 + 64

@@ -62,7 +62,7 @@ def skewed(prefix: str, hot: int) -> list[Record]:
 
 
 def emitted(spec: JoinSpec, batches: Sequence[tuple[list[Record], list[Record]]]) -> Counter[tuple[object, ...]]:
-    operator, total = spec.started(RunStore(), "0"), Counter[tuple[object, ...]]()
+    operator, total = spec.open(RunStore(), "0"), Counter[tuple[object, ...]]()
     for left, right in batches:
         changes = operator.on_batch([decoded(LEFT, left, 0), decoded(RIGHT, right, 0)])
         total.update(net(changes.table))

@@ -19,7 +19,7 @@ from dovetail.joins.state.durable_copy import DurableCopy
 from dovetail.joins.state.store import RunStore
 from dovetail.spark_jobs.exchange import shuffle_block
 from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS, ROWS_IN, BatchReport
-from dovetail.spark_jobs.exchange.tally import complete
+from dovetail.spark_jobs.exchange.sequence_check import complete
 from dovetail.spark_jobs.packing.composition import read_together
 from dovetail.spark_jobs.packing.decode import blocks_of_pack
 from dovetail.spark_jobs.packing.stage import forget_others, on_batch

@@ -10,8 +10,8 @@ import pytest
 from dovetail.broker.offset_ranges import OffsetRange
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.dataflow.ports import Watermark
+from dovetail.spark_jobs.exchange.sequence_check import complete
 from dovetail.spark_jobs.exchange.shuffle_block import MARKS, from_batch
-from dovetail.spark_jobs.exchange.tally import complete
 from dovetail.spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, silences
 from dovetail.spark_jobs.source.kafka_source import KafkaReader, Share
 from dovetail.spark_jobs.stages.decode import Silence

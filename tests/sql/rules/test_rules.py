@@ -48,7 +48,7 @@ QUERIES = {
     "SETTINGS max_fan_out = 1000, max_fan_out_action = 'dead_letter'",
     "window_close": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol "
     "AND date_diff_within(10s, t.at, q.at) EMIT ON WINDOW CLOSE",
-    "cut_fragments": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
+    "split_fragments": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "JOIN names AS n ON t.symbol = n.symbol",
     "sink": "SELECT o.id, p.price FROM orders AS o LEFT JOIN prices AS p ON o.symbol = p.symbol",
     "periods": "SELECT symbol, count() AS n FROM trades GROUP BY symbol EMIT PERIODIC 2s",

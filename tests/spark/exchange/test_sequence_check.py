@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.changelog.errors import EnvironmentFault
-from dovetail.spark_jobs.exchange.shuffle_block import TALLY, ShuffleBlock, from_batch, in_order, to_batch
-from dovetail.spark_jobs.exchange.tally import Sender, complete
+from dovetail.spark_jobs.exchange.sequence_check import Sender, complete
+from dovetail.spark_jobs.exchange.shuffle_block import BLOCK_COUNT, ShuffleBlock, from_batch, in_order, to_batch
 
 BUCKET_KEYS = (40, 41)
 places = st.lists(st.tuples(st.sampled_from((0, 1)), st.sampled_from((1, 2))), max_size=12)
@@ -22,7 +22,7 @@ def sent(places: list[tuple[int, int]], name: str = "share 0") -> list[ShuffleBl
     """What a sender sends, in two portions, as it comes out of Spark's rows."""
     sender, half = Sender(name), len(places) // 2
     blocks = [ShuffleBlock(bucket, level, 0, 0, b"%d" % number) for number, (bucket, level) in enumerate(places)]
-    portions = [list(sender.numbered(blocks[:half])), [*sender.numbered(blocks[half:]), *sender.tallies()]]
+    portions = [list(sender.numbered(blocks[:half])), [*sender.numbered(blocks[half:]), *sender.block_counts()]]
     return [one for portion in portions for one in from_batch(to_batch(portion, BUCKET_KEYS), BUCKET_KEYS)]
 
 
@@ -64,11 +64,11 @@ def test_one_that_comes_twice_is_found(places: list[tuple[int, int]], data: st.D
 
 
 def test_the_error_names_the_sender_and_passes_by_itself() -> None:
-    first, second, tally = sent([(0, 1), (0, 1)], "bucket 3 of level 1")
-    assert (first.number, second.number, tally.edge, tally.number) == (0, 1, TALLY, 2)
+    first, second, count = sent([(0, 1), (0, 1)], "bucket 3 of level 1")
+    assert (first.number, second.number, count.edge, count.number) == (0, 1, BLOCK_COUNT, 2)
 
     with pytest.raises(EnvironmentFault) as found:
-        complete([first, tally])
+        complete([first, count])
     assert pickle.loads(pickle.dumps(found.value)).retry
     assert "of 2 blocks there are the numbers [0]" in str(found.value)
     assert "bucket 3 of level 1" in str(found.value)

@@ -27,7 +27,7 @@ from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.query_settings import QuerySettings
 
 
-def cut_fragments(plan: QueryPlan) -> QueryPlan:
+def split_fragments(plan: QueryPlan) -> QueryPlan:
     cutter = _Cutter(plan.name)
     top = cutter.cut(plan.rows)
     return replace(plan, rows=top, upstream=tuple(cutter.lower))

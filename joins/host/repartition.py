@@ -20,37 +20,39 @@ from dovetail.changelog.errors import InternalError
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.exchange import KEYLESS, bucket_of, cut
 from dovetail.joins.inputs.arrival import ARRIVALS
-from dovetail.joins.state.cut_by import CutBy
+from dovetail.joins.state.partitioned_by import PartitionedBy
 from dovetail.joins.state.store import NEXT_ID, RunEntry, RunStore
 
 
-def cuts_of(dataflow: Dataflow, level: int) -> dict[str, CutBy]:
+def partitionings_of(dataflow: Dataflow, level: int) -> dict[str, PartitionedBy]:
     """By arrangement of ``level``, how its rows came into their bucket."""
-    found: dict[str, CutBy] = {}
+    found: dict[str, PartitionedBy] = {}
     for index, node in enumerate(dataflow.nodes):
         if node.level == level:
             store = RunStore()
-            node.operator.started(store, str(index))
+            node.operator.open(store, str(index))
             keyed = any(port.keys for port in node.operator.ports)
-            found |= {name: by if keyed or by.everywhere else CutBy(()) for name, by in store.cut_by.items()}
+            found |= {
+                name: by if keyed or by.everywhere else PartitionedBy(()) for name, by in store.partitioned_by.items()
+            }
     return found
 
 
-class Recut:
+class Repartition:
     """``level`` of ``dataflow``, from ``before`` buckets to ``after``."""
 
     def __init__(self, dataflow: Dataflow, level: int, before: int, after: int) -> None:
         self._level, self._before, self._after = level, before, after
-        self._cut_by = cuts_of(dataflow, level)
+        self._partitioned_by = partitionings_of(dataflow, level)
 
     def parts(self, bucket: int, entry: RunEntry, portion: int = 0) -> Iterator[tuple[int, RunEntry]]:
         """What each new bucket gets of an entry of the former ``bucket``, of the portion of that number."""
-        if (cut_by := self._cut_by.get(entry.arrangement)) is None:
+        if (partitioned_by := self._partitioned_by.get(entry.arrangement)) is None:
             raise InternalError(f'level {self._level} keeps nothing under "{entry.arrangement}"')
-        if cut_by.everywhere:
+        if partitioned_by.everywhere:
             yield from ((target, entry) for target in range(self._after) if bucket == KEYLESS and portion == 0)
             return
-        for rows, keys in cut_by.parted(entry.table):
+        for rows, keys in partitioned_by.parted(entry.table):
             if (bucket_of(rows, keys, self._before) != bucket).any():
                 raise InternalError(
                     f"bucket {bucket} of {self._before} holds rows of other buckets",

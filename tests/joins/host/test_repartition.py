@@ -21,7 +21,7 @@ from dovetail.joins.aggregates.aggregation import Aggregation, Closing, Fold
 from dovetail.joins.aggregates.sessions import SessionsSpec
 from dovetail.joins.dataflow.ports import Ingest, JoinKind, Pad, Port, SetKind
 from dovetail.joins.dataflow.specification import OperatorSpec
-from dovetail.joins.host.recut import Recut
+from dovetail.joins.host.repartition import Repartition
 from dovetail.joins.inputs.arrival import ARRIVALS
 from dovetail.joins.operators.asof import AsofSpec
 from dovetail.joins.operators.asof_once import AsofOnceSpec
@@ -220,9 +220,9 @@ def test_every_operator_is_among_them() -> None:
 KEYS = pa.schema([("l.k", pa.int64()), ("l.id", pa.string()), ("l.v", pa.int64())])
 
 
-def recut(before: int, after: int) -> Recut:
+def repartition(before: int, after: int) -> Repartition:
     spec = BidirectionalSpec(JoinKind.INNER, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND))
-    return Recut(dataflow_of(spec), 1, before, after)
+    return Repartition(dataflow_of(spec), 1, before, after)
 
 
 def entry(keys: Iterable[int], arrangement: str = "0.left") -> RunEntry:
@@ -232,27 +232,27 @@ def entry(keys: Iterable[int], arrangement: str = "0.left") -> RunEntry:
 
 def test_each_row_comes_into_one_bucket_and_stays_in_it() -> None:
     """Back and forth: what is cut into three and then into one bucket again is what it was."""
-    pieces = list(recut(1, 3).parts(0, entry(range(100))))
+    pieces = list(repartition(1, 3).parts(0, entry(range(100))))
     assert {bucket for bucket, _ in pieces} == {0, 1, 2}
-    again = [piece for bucket, one in pieces for _, piece in recut(3, 1).parts(bucket, one)]
+    again = [piece for bucket, one in pieces for _, piece in repartition(3, 1).parts(bucket, one)]
     assert sorted(key for piece in again for key in piece.table.column("l.k").to_pylist()) == list(range(100))
 
 
 def test_rows_that_are_in_no_bucket_of_theirs_are_not_scattered_further() -> None:
-    [_, (bucket, piece), *_] = recut(1, 3).parts(0, entry(range(100)))
+    [_, (bucket, piece), *_] = repartition(1, 3).parts(0, entry(range(100)))
     with pytest.raises(InternalError, match="holds rows of other buckets"):
-        list(recut(3, 2).parts((bucket + 1) % 3, piece))
+        list(repartition(3, 2).parts((bucket + 1) % 3, piece))
 
 
 def test_rows_that_no_operator_keeps_are_refused() -> None:
     with pytest.raises(InternalError, match=r'keeps nothing under "7\.left"'):
-        list(recut(2, 3).parts(0, entry([1], "7.left")))
+        list(repartition(2, 3).parts(0, entry([1], "7.left")))
 
 
 def test_arrivals_go_on_after_the_greatest() -> None:
     numbers = [{f"{ARRIVALS}0": 4, "watermark.1": 9, "next_id": 3}, {f"{ARRIVALS}0": 6, "watermark.1": 9, "next_id": 5}]
-    assert recut(2, 3).scalars(numbers) == {f"{ARRIVALS}0": 6, "watermark.1": 9}
-    assert recut(2, 3).scalars([]) == {}
+    assert repartition(2, 3).scalars(numbers) == {f"{ARRIVALS}0": 6, "watermark.1": 9}
+    assert repartition(2, 3).scalars([]) == {}
 
 
 @example(9, 8)
@@ -260,7 +260,7 @@ def test_arrivals_go_on_after_the_greatest() -> None:
 def test_buckets_that_do_not_agree_how_far_time_has_come_are_refused(one: int, other: int) -> None:
     numbers = [{"watermark.1": one}, {"watermark.1": other}]
     if one == other:
-        assert recut(2, 3).scalars(numbers) == {"watermark.1": one}
+        assert repartition(2, 3).scalars(numbers) == {"watermark.1": one}
     else:
         with pytest.raises(InternalError, match=r"do not agree in watermark\.1"):
-            recut(2, 3).scalars(numbers)
+            repartition(2, 3).scalars(numbers)

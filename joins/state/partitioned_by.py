@@ -12,7 +12,7 @@ from dovetail.changelog.rows import equal_rows, missing_side
 
 
 @dataclass(frozen=True)
-class CutBy:
+class PartitionedBy:
     """A row came by the hash of its ``keys``; without keys all came into one bucket.
 
     everywhere     each bucket holds all rows
