@@ -17,9 +17,9 @@ from dovetail.broker.registry.protobuf_text import compiled
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.decode import Decoder
 from dovetail.changelog.encode import Encoded, records_of
-from dovetail.changelog.encodings.identified.subjects import SUBJECT
 from dovetail.changelog.encodings.interface import SchemaDefinition
-from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.encodings.schema_id_framing.subjects import SUBJECT
+from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
 
 ROWS, TURNS = 200_000, 7
@@ -38,7 +38,9 @@ STREAMS = {
     ),
     "CSV": StreamSchema("s", COLUMNS, value=RecordFormat("csv")),
     "raw, one column": StreamSchema("s", LINE, value=RecordFormat("raw")),
-    **{NAMES[kind]: StreamSchema("s", COLUMNS, value=RecordFormat(kind, ((SUBJECT, kind),))) for kind in LANGUAGES},
+    **{
+        NAMES[kind]: StreamSchema("s", COLUMNS, value=RecordFormat(kind, ((SUBJECT, kind),))) for kind in SCHEMA_PARSERS
+    },
 }
 
 
@@ -47,8 +49,8 @@ class OwnSchemas:
 
     def __init__(self) -> None:
         columns = pa.schema([(column.name, column.type) for column in COLUMNS])
-        self._subjects = list(LANGUAGES)
-        own = [language.own(columns, "s") for language in LANGUAGES.values()]
+        self._subjects = list(SCHEMA_PARSERS)
+        own = [language.own(columns, "s") for language in SCHEMA_PARSERS.values()]
         self._known = [replace(one, compiled=compiled(one)) if one.kind == "PROTOBUF" else one for one in own]
 
     def definition(self, schema_id: int) -> SchemaDefinition | None:

@@ -22,7 +22,7 @@ from dovetail.changelog.changes import DELTA, DELTA_TYPE
 from dovetail.changelog.encodings import registry
 from dovetail.changelog.encodings.interface import SchemaSource
 from dovetail.changelog.errors import RecordRejected
-from dovetail.changelog.formats.json_batch import Declined, Positions
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding, Positions
 from dovetail.changelog.formats.record_parts import HEADERS_TYPE, as_time, part_of
 from dovetail.changelog.formats.time_range import RANGE, Mask, outside
 from dovetail.changelog.row_reader import RowReader
@@ -128,7 +128,7 @@ class Decoder:
                 owners = rest if places is None else rest.take(pa.array(places))
                 self._decline_beyond(members, owners, places)
                 rows = self._shaped(members, owners)
-            except Declined as declined:
+            except NeedsRowDecoding as declined:
                 positions = slice(None) if declined.positions is None else declined.positions
                 suspects.append(plain[positions])
                 plain = np.delete(plain, positions)
@@ -158,11 +158,11 @@ class Decoder:
         return positions, rows, _rejected(records, dict(sorted(reasons.items())))
 
     def _decline_beyond(self, members: pa.Table, owners: pa.RecordBatch, places: Positions | None) -> None:
-        """Raises Declined where a time is one that no row can hold."""
+        """Raises NeedsRowDecoding where a time is one that no row can hold."""
         found = [beyond for _, beyond in self._beyond(members, owners)]
         if found:
             bad = np.flatnonzero(np.logical_or.reduce(found))
-            raise Declined(bad if places is None else np.unique(places[bad]))
+            raise NeedsRowDecoding(bad if places is None else np.unique(places[bad]))
 
     def _beyond(self, members: pa.Table, owners: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
         """What has times that no row can hold, and in which rows; ``owners`` are the records of these."""

@@ -28,7 +28,7 @@ def as_object(key: bytes | None, columns: tuple[str, ...], text: bool) -> bytes:
 
 
 def as_objects(keys: pa.Array, columns: tuple[str, ...], text: bool) -> pa.Array:
-    """``as_object`` for many. Raises Declined if a bare text would have to be escaped."""
+    """``as_object`` for many. Raises NeedsRowDecoding if a bare text would have to be escaped."""
     objects = pc.starts_with(keys, b"{")
     if len(columns) != 1 or pc.all(objects).as_py():
         return keys.fill_null(b"{}")

@@ -25,7 +25,7 @@ from dovetail.changelog.encodings import registry
 from dovetail.changelog.encodings.debezium import EnvelopedKeys, EnvelopeReader
 from dovetail.changelog.encodings.interface import Reads, SchemaSource
 from dovetail.changelog.errors import RecordRejected
-from dovetail.changelog.formats.json_batch import Declined, Positions, decline_where
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding, Positions, decline_where
 from dovetail.changelog.formats.json_types import described
 from dovetail.changelog.formats.members import Member
 from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, WIRE_DELTA, Column, Kind, StreamSchema
@@ -56,8 +56,8 @@ class RowReader:
         self.schema = pa.schema([(member.name, member.type) for member in self._members])
 
     def read_batch(self, keys: pa.Array, values: pa.Array) -> tuple[pa.Table, Positions | None]:
-        """The members of all rows, and the place of the record of each; None: they are a row each. Raises Declined
-        where a record needs a closer look.
+        """The members of all rows, and the place of the record of each; None: they are a row each. Raises
+        NeedsRowDecoding where a record needs a closer look.
         """
         if values.null_count and not self._takes_nulls:
             decline_where(values.is_null())
@@ -67,8 +67,10 @@ class RowReader:
         taken = pa.array(places)
         try:
             return self._completed(read, keys.take(taken), values.take(taken)), places
-        except Declined as declined:
-            raise Declined(None if declined.positions is None else np.unique(places[declined.positions])) from None
+        except NeedsRowDecoding as declined:
+            raise NeedsRowDecoding(
+                None if declined.positions is None else np.unique(places[declined.positions])
+            ) from None
 
     def _completed(self, read: pa.Table, keys: pa.Array, values: pa.Array) -> pa.Table:
         rows = self._under_present_names(read, values)
@@ -137,8 +139,8 @@ class RowReader:
         present = np.flatnonzero(valid)
         try:
             rows, places = self._read(values.take(pa.array(present)))
-        except Declined as declined:
-            raise Declined(None if declined.positions is None else present[declined.positions]) from None
+        except NeedsRowDecoding as declined:
+            raise NeedsRowDecoding(None if declined.positions is None else present[declined.positions]) from None
         if self._kind is not Kind.UPSERT:
             return rows, present if places is None else present[places]
         spread = rows.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
@@ -150,11 +152,11 @@ class RowReader:
                 spread = spread.set_column(place, member.name, filled)
         return spread, None
 
-    def _mentioning(self, values: pa.Array, name: str) -> pa.Array:
+    def _may_contain(self, values: pa.Array, name: str) -> pa.Array:
         reader = self._batch if self._envelope is None else self._envelope
         if values.null_count == 0:
-            return reader.mentioning(values, name)
-        return pc.and_(values.is_valid(), reader.mentioning(values.fill_null(b""), name))
+            return reader.may_contain(values, name)
+        return pc.and_(values.is_valid(), reader.may_contain(values.fill_null(b""), name))
 
     def _with_former(self) -> tuple[Member, ...]:
         """The members to be read: of a renamed column those under its former names too, and none of them by default."""
@@ -171,7 +173,7 @@ class RowReader:
             found = pc.coalesce(present, *(rows.column(name) for name in column.former))
             # A NULL that a record has under the present name stands, whatever else it has.
             taken = pc.and_(present.is_null(), found.is_valid())
-            decline_where(pc.and_(taken, self._mentioning(values, column.name)))
+            decline_where(pc.and_(taken, self._may_contain(values, column.name)))
             if column.default is not None:
                 decline_where(found.is_null())
             rows = rows.set_column(rows.schema.get_field_index(column.name), column.name, found)
@@ -183,7 +185,7 @@ class RowReader:
         for name in self._primary_key:
             if rows.column(name).null_count:
                 absent = rows.column(name).is_null()
-                decline_where(pc.and_(absent, self._mentioning(values, name)))
+                decline_where(pc.and_(absent, self._may_contain(values, name)))
                 lacking |= absent.to_numpy()
         return self._filled(rows, keys, np.flatnonzero(lacking)) if lacking.any() else rows
 
@@ -193,8 +195,8 @@ class RowReader:
             asked = keys.take(pa.array(lacking))
             decline_where(asked.is_null())
             of_key = self._key.read(asked)
-        except Declined as declined:
-            raise Declined(None if declined.positions is None else lacking[declined.positions]) from None
+        except NeedsRowDecoding as declined:
+            raise NeedsRowDecoding(None if declined.positions is None else lacking[declined.positions]) from None
         places = np.zeros(len(keys), dtype=np.int64)
         places[lacking] = np.arange(len(lacking))
         for name in self._primary_key:

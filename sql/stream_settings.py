@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified.subjects import IDENTIFIED
 from dovetail.changelog.encodings.registry import FORMATS, format_kind
+from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED
 from dovetail.changelog.encodings.settings import DEBEZIUM, DEBEZIUM_AVRO, DEBEZIUM_JSON, KEY_ENCODE, KEY_FORMAT, OPTION
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.schema import WIRE_DELTA, Kind

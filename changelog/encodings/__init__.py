@@ -3,7 +3,7 @@
 A format is a file of this shelf, and its ``FormatKind`` in ``registry.FORMATS``:
 
 1. A **reader** (``interface.MemberReader``), made for some members of one stream. It reads a batch at once, or says
-   which values need a closer look (``Declined``); it looks at one value closely, and says what is wrong with it
+   which values need a closer look (``NeedsRowDecoding``); it looks at one value closely, and says what is wrong with it
    (``RecordRejected``). Where the first gives an answer, the second gives the same. ``changelog.decode`` does the
    rest: it takes out what is declined, reads the others again at once, and those taken out one by one.
 2. A **writer** (``interface.MemberWriter``), from a table of rows to a binary array.

@@ -7,9 +7,6 @@ import pyarrow as pa
 from dovetail.changelog.encodings.avro.columns import written_columns
 from dovetail.changelog.encodings.avro.reader import AvroPayloads
 from dovetail.changelog.encodings.avro.writer import records
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.reader import IdentifiedReader
-from dovetail.changelog.encodings.identified.subjects import WriterByNewest, no_member
 from dovetail.changelog.encodings.interface import (
     MemberReader,
     MemberWriter,
@@ -17,6 +14,9 @@ from dovetail.changelog.encodings.interface import (
     SchemaDefinition,
     Writes,
 )
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaIdReader
+from dovetail.changelog.encodings.schema_id_framing.subjects import WriterByNewest, no_member
 
 
 class _Records:
@@ -41,7 +41,7 @@ class _Records:
 
 
 def reader(asked: Reads) -> MemberReader:
-    return IdentifiedReader(asked, AvroPayloads)
+    return SchemaIdReader(asked, AvroPayloads)
 
 
 def writer(asked: Writes) -> MemberWriter:

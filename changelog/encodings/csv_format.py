@@ -24,7 +24,7 @@ from dovetail.changelog.encodings.interface import MemberReader, MemberWriter, R
 from dovetail.changelog.encodings.text_cells import cell_reader, column_of_cells
 from dovetail.changelog.errors import RecordRejected
 from dovetail.changelog.formats import json_text
-from dovetail.changelog.formats.json_batch import Declined, decline_where
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding, decline_where
 from dovetail.changelog.formats.json_types import Mismatch
 from dovetail.changelog.formats.members import Member
 from dovetail.changelog.schema import WIRE_DELTA, Kind, RecordFormat, StreamSchema
@@ -51,19 +51,19 @@ class _Reader:
         lines = self._lines(values)
         names = self._names(_fields_of(values[0].as_py(), self._delimiter))
         if names is None:
-            raise Declined(np.zeros(1, dtype=np.int64))
+            raise NeedsRowDecoding(np.zeros(1, dtype=np.int64))
         wanted = [member.name for member in self._members if member.name in names]
         try:
             cells, misfits = _split(lines, names, wanted, self._delimiter)
         except pa.ArrowInvalid:
-            raise Declined from None
+            raise NeedsRowDecoding from None
         if misfits:
-            raise Declined(np.array(misfits, dtype=np.int64))
+            raise NeedsRowDecoding(np.array(misfits, dtype=np.int64))
         if cells.num_rows != len(values):
-            raise Declined
+            raise NeedsRowDecoding
         return pa.table({member.name: self._column(member, cells) for member in self._members})
 
-    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
+    def may_contain(self, values: pa.Array, name: str) -> pa.Array:
         """Its empty fields lack a column, which a closer look tells."""
         return pa.array(np.full(len(values), name in self._declared))
 
@@ -118,12 +118,12 @@ class _Reader:
         return None
 
     def _lines(self, values: pa.Array) -> bytes:
-        """The values, a line each; raises Declined where a line would not be one whole record."""
+        """The values, a line each; raises NeedsRowDecoding where a line would not be one whole record."""
         decline_where(pc.or_(pc.equal(values, b""), pc.match_substring(values, b"\n")))
         whole = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
         lines: bytes = pc.binary_join(whole, b"\n")[0].as_py()
         if not _is_utf8(lines):
-            raise Declined
+            raise NeedsRowDecoding
         if _MARK in lines:
             # The parser passes over it at the beginning of all lines, and takes it for a text before any other.
             decline_where(pc.starts_with(values, _MARK))

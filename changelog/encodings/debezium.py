@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.changelog.encodings import registry
-from dovetail.changelog.encodings.identified.subjects import IDENTIFIED
 from dovetail.changelog.encodings.interface import Reads
+from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED
 from dovetail.changelog.errors import RecordRejected
-from dovetail.changelog.formats.json_batch import Declined, Positions, decline_where
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding, Positions, decline_where
 from dovetail.changelog.formats.json_types import described
 from dovetail.changelog.formats.members import Member
 from dovetail.changelog.schema import WIRE_DELTA, Kind
@@ -50,7 +50,7 @@ class EnvelopeReader:
 
     def read(self, values: pa.Array) -> tuple[pa.Table, Positions | None]:
         """The members and ``_tp_delta`` of the rows, and of each its value's place; None: a row per value, in order.
-        Raises Declined.
+        Raises NeedsRowDecoding.
         """
         parts = self._unwrapped(self._reader.read(values))
         op = parts["op"]
@@ -65,8 +65,8 @@ class EnvelopeReader:
         decline_where(pc.and_(pc.invert(came), parts["before"].is_null()))
         return self._both(values, before, after, *(_flags(which) for which in (changed, gone)))
 
-    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
-        return self._reader.mentioning(values, name)
+    def may_contain(self, values: pa.Array, name: str) -> pa.Array:
+        return self._reader.may_contain(values, name)
 
     def parsed(self, value: bytes) -> list[dict[str, Any]]:
         """The rows of one value, each as the members that it holds. Raises RecordRejected."""
@@ -111,7 +111,7 @@ class EnvelopeReader:
         for place, member in enumerate(self._members):
             column = rows.column(place)
             if member.default is not None and column.null_count:
-                decline_where(pc.and_(column.is_null(), self.mentioning(values, member.name)))
+                decline_where(pc.and_(column.is_null(), self.may_contain(values, member.name)))
                 rows = rows.set_column(place, member.name, column.fill_null(pa.scalar(member.default, member.type)))
         return rows
 
@@ -131,9 +131,9 @@ class EnvelopeReader:
         rows = pa.table({name: pa.concat_arrays([before[name], after[name]]).take(taken) for name in self._names})
         try:
             rows = self._with_defaults(rows, values.take(pa.array(places[order])))
-        except Declined as declined:
+        except NeedsRowDecoding as declined:
             of_rows = declined.positions
-            raise Declined(None if of_rows is None else np.unique(places[order][of_rows])) from None
+            raise NeedsRowDecoding(None if of_rows is None else np.unique(places[order][of_rows])) from None
         deltas = np.concatenate([np.full(len(olds), -1), np.full(len(news), 1)])[order]
         return rows.append_column(WIRE_DELTA, pa.array(deltas, _DELTAS)), places[order]
 
@@ -172,8 +172,8 @@ class EnvelopedKeys:
             }
         )
 
-    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
-        return self._plain.mentioning(values, name)
+    def may_contain(self, values: pa.Array, name: str) -> pa.Array:
+        return self._plain.may_contain(values, name)
 
     def parsed(self, value: bytes) -> dict[str, Any]:
         found = self._plain.parsed(value)

@@ -16,11 +16,11 @@ class MemberReader(Protocol):
 
     def read(self, values: pa.Array) -> pa.Table:
         """A column per member, in order, a row per value (binary, none null); absent members are NULL, or their
-        default. Raises Declined where values need a closer look.
+        default. Raises NeedsRowDecoding where values need a closer look.
         """
         ...
 
-    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
+    def may_contain(self, values: pa.Array, name: str) -> pa.Array:
         """Which values may hold a member ``name``, be it null: the others certainly lack it."""
         ...
 

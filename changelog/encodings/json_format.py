@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dovetail.changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
 from dovetail.changelog.formats import json_text
-from dovetail.changelog.formats.json_batch import BatchReader, mentioning
+from dovetail.changelog.formats.json_batch import BatchReader, may_contain
 from dovetail.changelog.formats.json_record import RecordReader
 from dovetail.changelog.keys import as_object, as_objects
 
@@ -22,8 +22,8 @@ class _Objects:
     def read(self, values: pa.Array) -> pa.Table:
         return self._batch.read(values)
 
-    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
-        return mentioning(values, name)
+    def may_contain(self, values: pa.Array, name: str) -> pa.Array:
+        return may_contain(values, name)
 
     def parsed(self, value: bytes) -> dict[str, Any]:
         return self._record.parsed_object(value, self._place)

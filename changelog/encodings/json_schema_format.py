@@ -9,9 +9,6 @@ import polars as pl
 import pyarrow as pa
 
 from dovetail.changelog.encodings import json_format
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.reader import IdentifiedReader, PayloadReader, SchemaMisfit
-from dovetail.changelog.encodings.identified.subjects import WriterByNewest, no_member
 from dovetail.changelog.encodings.interface import (
     MemberReader,
     MemberWriter,
@@ -19,8 +16,11 @@ from dovetail.changelog.encodings.interface import (
     SchemaDefinition,
     Writes,
 )
-from dovetail.changelog.encodings.json_schema.own_schema import member
+from dovetail.changelog.encodings.json_schema.generated_schema import member
 from dovetail.changelog.encodings.json_schema.schema import ObjectSchema
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.reader import PayloadReader, SchemaIdReader, SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.subjects import WriterByNewest, no_member
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.formats import json_text
 
@@ -64,7 +64,7 @@ def _payloads(definition: SchemaDefinition, asked: Reads) -> PayloadReader:
 
 
 def reader(asked: Reads) -> MemberReader:
-    return IdentifiedReader(asked, _payloads)
+    return SchemaIdReader(asked, _payloads)
 
 
 def writer(asked: Writes) -> MemberWriter:

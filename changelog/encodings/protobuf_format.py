@@ -6,9 +6,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
-from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION, WriterByNewest, no_member
 from dovetail.changelog.encodings.interface import (
     MemberReader,
     MemberWriter,
@@ -19,6 +16,9 @@ from dovetail.changelog.encodings.interface import (
 from dovetail.changelog.encodings.protobuf.reader import ProtobufPayloads, path_bytes
 from dovetail.changelog.encodings.protobuf.schema import MessageFile
 from dovetail.changelog.encodings.protobuf.writer import joined, member
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaIdReader, SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.subjects import MESSAGE_OPTION, WriterByNewest, no_member
 from dovetail.changelog.errors import SqlError
 
 
@@ -55,7 +55,7 @@ class _Messages:
 
 
 def reader(asked: Reads) -> MemberReader:
-    return IdentifiedReader(asked, ProtobufPayloads)
+    return SchemaIdReader(asked, ProtobufPayloads)
 
 
 def writer(asked: Writes) -> MemberWriter:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from dovetail.changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
 from dovetail.changelog.encodings.text_cells import cell_reader, column_of_cells
 from dovetail.changelog.errors import InternalError, RecordRejected
-from dovetail.changelog.formats.json_batch import Declined
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding
 from dovetail.changelog.formats.json_types import Mismatch
 
 
@@ -32,7 +32,7 @@ class _Reader:
                 columns[member.name] = _of_texts(values, member.type)
         return pa.table(columns)
 
-    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
+    def may_contain(self, values: pa.Array, name: str) -> pa.Array:
         return pa.array(np.full(len(values), name == self._content))
 
     def parsed(self, value: bytes) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _of_texts(values: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         texts = values.cast(pa.string())
     except pa.ArrowInvalid:
-        raise Declined from None
+        raise NeedsRowDecoding from None
     return column_of_cells(texts, kind)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION, REGISTRY_OPTION
 from dovetail.changelog.encodings.interface import FormatKind, FormatOption, MemberReader, MemberWriter, Reads, Writes
+from dovetail.changelog.encodings.schema_id_framing.subjects import MESSAGE_OPTION, REGISTRY_OPTION
 from dovetail.changelog.errors import InternalError
 from dovetail.changelog.schema import StreamSchema
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dovetail.changelog.encodings.identified.subjects import REGISTRY_OPTION
 from dovetail.changelog.encodings.interface import FormatKind
 from dovetail.changelog.encodings.registry import AVRO_FORMAT, FORMATS, JSON_FORMAT, JSON_SCHEMA_FORMAT
+from dovetail.changelog.encodings.schema_id_framing.subjects import REGISTRY_OPTION
 from dovetail.changelog.schema import JSON, RecordFormat
 
 FORMAT = "format"

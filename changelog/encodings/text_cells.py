@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.changelog.formats import decimal_text
-from dovetail.changelog.formats.json_batch import BatchReader, Declined, decline_where, typed
+from dovetail.changelog.formats.json_batch import BatchReader, NeedsRowDecoding, decline_where, typed
 from dovetail.changelog.formats.json_types import Mismatch, converter, type_name
 from dovetail.changelog.formats.members import Member
 
@@ -33,7 +33,7 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 def column_of_cells(cells: pa.Array, kind: pa.DataType) -> pa.Array:
-    """``cells`` (string; null is NULL) as a column of ``kind``. Raises Declined where one is not plainly right."""
+    """``cells`` (string; null is NULL) as a column of ``kind``. Raises NeedsRowDecoding if one is not plainly right."""
     if pa.types.is_string(kind):
         return cells
     if pa.types.is_boolean(kind):
@@ -106,7 +106,7 @@ def _decimals(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         return decimal_text.cast(cells, kind)
     except pa.ArrowInvalid:
-        raise Declined from None
+        raise NeedsRowDecoding from None
 
 
 def _truth_values(cells: pa.Array) -> pa.Array:

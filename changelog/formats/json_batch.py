@@ -45,7 +45,7 @@ _ESCAPED_NUMBER = rb"\\u00(?:3[0-9]|2[bBdDeE]|[46]5)"
 Positions = npt.NDArray[np.int64]
 
 
-class Declined(Exception):
+class NeedsRowDecoding(Exception):
     """The rows at ``positions`` need a closer look each; all of them, if None. The others may pass without them."""
 
     def __init__(self, positions: Positions | None = None) -> None:
@@ -54,10 +54,10 @@ class Declined(Exception):
 
 
 def decline_where(misfit: pa.Array | pa.ChunkedArray) -> None:
-    """Raises Declined if any of ``misfit`` is true or NULL."""
+    """Raises NeedsRowDecoding if any of ``misfit`` is true or NULL."""
     positions = np.flatnonzero(misfit.fill_null(True).to_numpy(zero_copy_only=False))
     if len(positions):
-        raise Declined(positions)
+        raise NeedsRowDecoding(positions)
 
 
 class BatchReader:
@@ -68,7 +68,7 @@ class BatchReader:
         self._scale = max((scale for member in members for scale in _scales(member.type)), default=None)
 
     def read(self, texts: pa.Array) -> pa.Table:
-        """A column per member, in order, a row per text (binary, none null). Raises Declined."""
+        """A column per member, in order, a row per text (binary, none null). Raises NeedsRowDecoding."""
         if len(texts) == 0:
             return pa.table({member.name: pa.array([], member.type) for member in self._members})
         lines, first = _lines(texts), _first(texts)
@@ -85,18 +85,18 @@ class BatchReader:
         return pa.table(columns)
 
 
-def mentioning(texts: pa.Array, name: str) -> pa.Array:
+def may_contain(texts: pa.Array, name: str) -> pa.Array:
     """Which texts hold ``name`` in double quotes, or a member whose name is written with escapes: others lack it."""
     return pc.or_(pc.match_substring(texts, f'"{name}"'), pc.match_substring_regex(texts, _ESCAPED_NAME))
 
 
 def _lines(texts: pa.Array) -> bytes:
-    """The texts, a line each; raises Declined if a line would not be one whole text."""
+    """The texts, a line each; raises NeedsRowDecoding if a line would not be one whole text."""
     decline_where(pc.invert(pc.and_(pc.starts_with(texts, b"{"), pc.ends_with(texts, b"}"))))
     whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
     lines: bytes = pc.binary_join(whole, b"\n")[0].as_py()
     if len(lines) > _LONGEST:
-        raise Declined
+        raise NeedsRowDecoding
     if np.count_nonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) != len(texts) - 1:
         decline_where(pc.match_substring(texts, b"\n"))
     if b"NaN" in lines or b"Inf" in lines:
@@ -105,7 +105,7 @@ def _lines(texts: pa.Array) -> bytes:
 
 
 def _expect_finite(parsed: pa.Array) -> None:
-    """Raises Declined where the parser has made an infinity of too many digits."""
+    """Raises NeedsRowDecoding where the parser has made an infinity of too many digits."""
     if pa.types.is_floating(parsed.type):
         infinite = pc.is_inf(parsed)
         if pc.any(infinite).as_py():
@@ -114,8 +114,8 @@ def _expect_finite(parsed: pa.Array) -> None:
         for part in parsed.flatten() if pa.types.is_struct(parsed.type) else [parsed.flatten()]:
             try:
                 _expect_finite(part)
-            except Declined as declined:
-                raise (Declined if pa.types.is_list(parsed.type) else declined) from None
+            except NeedsRowDecoding as declined:
+                raise (NeedsRowDecoding if pa.types.is_list(parsed.type) else declined) from None
 
 
 def _scales(kind: pa.DataType) -> Iterator[int]:
@@ -127,7 +127,7 @@ def _scales(kind: pa.DataType) -> Iterator[int]:
 
 
 def _decline_great(lines: bytes, texts: pa.Array, scale: int) -> None:
-    """Raises Declined where a number, or a text, has more digits than the parser brings to ``scale`` without loss."""
+    """Raises NeedsRowDecoding if a number, or a text, has more digits than the parser brings to ``scale`` exactly."""
     alike = lines.translate(_ALIKE)
     # Exponents of one digit are left to it: there is room for nine more, in front of the point or behind it.
     most = _DIGITS - 9 - scale
@@ -143,7 +143,7 @@ def _first(texts: pa.Array) -> dict[str, Any]:
     try:
         first: dict[str, Any] = orjson.loads(texts[0].as_py())
     except orjson.JSONDecodeError:
-        raise Declined(np.zeros(1, dtype=np.int64)) from None
+        raise NeedsRowDecoding(np.zeros(1, dtype=np.int64)) from None
     return first
 
 
@@ -152,11 +152,11 @@ def _parsed(lines: bytes, texts: pa.Array, schema: pa.Schema) -> pa.Table:
         lines.decode()
         rows = _read_json(pa.py_buffer(lines), schema)
     except UnicodeDecodeError:
-        raise Declined from None
+        raise NeedsRowDecoding from None
     except pa.ArrowInvalid:
-        raise Declined(_misfits(lines, texts, schema)) from None
+        raise NeedsRowDecoding(_misfits(lines, texts, schema)) from None
     if rows.num_rows != len(texts):
-        raise Declined
+        raise NeedsRowDecoding
     return rows
 
 
@@ -239,7 +239,7 @@ def _carrier(name: str, kind: pa.DataType, shown: Any, texts: pa.Array) -> pa.Da
         return pa.struct(
             [(field.name, _carrier(field.name, field.type, inside.get(field.name), texts)) for field in kind]
         )
-    raise Declined
+    raise NeedsRowDecoding
 
 
 def _numbers(texts: pa.Array, name: str) -> bool:
@@ -260,7 +260,7 @@ def _is_native(kind: pa.DataType) -> bool:
 
 
 def typed(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
-    """What the parser read, in its carrier, as a column of ``kind``. Raises Declined."""
+    """What the parser read, in its carrier, as a column of ``kind``. Raises NeedsRowDecoding."""
     if parsed.type == kind:
         return parsed
     if pa.types.is_timestamp(kind):
@@ -272,12 +272,12 @@ def typed(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
         if pa.types.is_binary(kind):
             return pl.Series(parsed).str.decode("base64", strict=True).to_arrow().cast(kind)
         if pa.types.is_time(kind):
-            raise Declined
+            raise NeedsRowDecoding
         if pa.types.is_decimal256(parsed.type):
             return _decimals(parsed, kind)
         return parsed.cast(kind)
     except (pa.ArrowInvalid, pl.exceptions.ComputeError):
-        raise Declined from None
+        raise NeedsRowDecoding from None
 
 
 def _decimals(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -297,12 +297,12 @@ def _instants(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
         if instants is None:
             decline_where(time_text.unlike_the_others(parsed))
     if instants is None:
-        raise Declined
+        raise NeedsRowDecoding
     return instants.view(kind)
 
 
 def _with_default(column: pa.Array, member: Member, texts: pa.Array) -> pa.Array:
     if column.null_count == 0:
         return column
-    decline_where(pc.and_(column.is_null(), mentioning(texts, member.name)))
+    decline_where(pc.and_(column.is_null(), may_contain(texts, member.name)))
     return column.fill_null(pa.scalar(member.default, member.type))

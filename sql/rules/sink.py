@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changelog.encodings.identified.subjects import IDENTIFIED
 from dovetail.changelog.encodings.registry import format_kind
+from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED
 from dovetail.changelog.encodings.settings import DEBEZIUM
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.formats.record_parts import expect_written

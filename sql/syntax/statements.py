@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.changelog.encodings.identified.subjects import of_topic
+from dovetail.changelog.encodings.schema_id_framing.subjects import of_topic
 from dovetail.changelog.encodings.settings import key_format, value_format
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import Column, Included, Kind, StreamSchema

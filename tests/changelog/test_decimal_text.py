@@ -63,7 +63,7 @@ def test_those_that_fit_are_read_to_the_last_digit() -> None:
 _PATHS = """
 broker/reader.py changelog/dead_letter.py changelog/decode.py changelog/encodings/avro/conversions.py
 changelog/encodings/avro/decimals.py changelog/encodings/avro/reader.py changelog/encodings/avro/writer.py
-changelog/encodings/avro_format.py changelog/encodings/identified/plain_values.py
+changelog/encodings/avro_format.py changelog/encodings/schema_id_framing/plain_values.py
 changelog/encodings/protobuf/builders.py changelog/encodings/protobuf/writer.py changelog/encodings/text_cells.py
 changelog/event_times.py changelog/formats/decimal_text.py changelog/formats/json_batch.py
 changelog/formats/record_parts.py changelog/rows.py dictionaries/sources/sql_database.py

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.changelog.decode import Decoded, Decoder
-from dovetail.changelog.encodings.identified.plain_values import as_given
+from dovetail.changelog.encodings.schema_id_framing.plain_values import as_given
 from dovetail.changelog.schema import ARRIVAL, Column, StreamSchema
 from tests.changelog.records import records
 

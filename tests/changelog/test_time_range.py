@@ -12,8 +12,8 @@ import pytest
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.decode import Decoder
 from dovetail.changelog.encode import Forms, encode
-from dovetail.changelog.encodings.avro import own_schema
-from dovetail.changelog.encodings.identified.subjects import SUBJECT
+from dovetail.changelog.encodings.avro import generated_schema
+from dovetail.changelog.encodings.schema_id_framing.subjects import SUBJECT
 from dovetail.changelog.errors import InternalError
 from dovetail.changelog.formats import json_text
 from dovetail.changelog.formats.time_range import RANGE, bounded, outside
@@ -128,7 +128,7 @@ def test_a_key_with_such_a_time_is_a_dead_letter() -> None:
 @pytest.mark.parametrize("kind", [pa.date32(), UTC_MS, pa.timestamp("us")])
 def test_an_avro_record_with_such_a_time_is_a_dead_letter(kind: pa.DataType) -> None:
     schemas, rows = Schemas(), pa.schema([("v", kind)])
-    schemas.add(json.loads(own_schema.text_of(rows, "s")))
+    schemas.add(json.loads(generated_schema.text_of(rows, "s")))
     stream = StreamSchema("s", (Column("v", kind),), value=RecordFormat("avro", ((SUBJECT, "1"),)))
     numbers = pa.table({"v": pa.array([1, (1 << kind.bit_width - 1) - 1], kind)})
     forms = Forms(stream.value, schemas=schemas)

@@ -1,4 +1,4 @@
-"""The columns that a schema describes: what ``own_schema`` makes, the other way round, and of the schemas of others."""
+"""The columns that a schema describes: the other way round of ``generated_schema``, and of the schemas of others."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.avro.own_schema import text_of
+from dovetail.changelog.encodings.avro.generated_schema import text_of
 from dovetail.changelog.encodings.avro.plain import PlainSchema
 from dovetail.changelog.encodings.avro.schema import WriterSchema
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.errors import SqlError
 
 _PLAIN = {

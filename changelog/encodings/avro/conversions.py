@@ -25,8 +25,8 @@ import pyarrow.compute as pc
 
 from dovetail.changelog.encodings.avro import decimals
 from dovetail.changelog.encodings.avro.schema import WriterSchema, described
-from dovetail.changelog.encodings.identified.lists import list_parts
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.lists import list_parts
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.formats.json_types import type_name
 
 Convert = Callable[[pa.Array], pa.Array]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.changelog.encodings.avro.schema import WriterSchema, described
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 

@@ -21,11 +21,11 @@ from dovetail.changelog.encodings.avro.conversions import Convert, carrier, conv
 from dovetail.changelog.encodings.avro.depth import Depth
 from dovetail.changelog.encodings.avro.plain import PlainSchema
 from dovetail.changelog.encodings.avro.schema import WriterSchema
-from dovetail.changelog.encodings.identified.plain_values import as_given
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing.plain_values import as_given
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.errors import RecordRejected
-from dovetail.changelog.formats.json_batch import Declined
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding
 from dovetail.changelog.formats.members import Member
 
 _LONGEST = 1 << 30
@@ -64,7 +64,7 @@ class AvroPayloads:
         except SchemaMisfit as misfit:
             raise SchemaMisfit(f"column {member.name}: {misfit}") from None
 
-    def mentioning(self, payloads: pa.Array, name: str) -> pa.Array:
+    def may_contain(self, payloads: pa.Array, name: str) -> pa.Array:
         return pa.repeat(pa.scalar(name in self._mentioned), len(payloads))
 
     def read(self, payloads: pa.Array) -> pa.Table:
@@ -74,7 +74,7 @@ class AvroPayloads:
         try:
             columns = [self._column(member, carriers, len(payloads)) for member in self._members]
         except (pa.ArrowException, OverflowError):
-            raise Declined from None
+            raise NeedsRowDecoding from None
         return pa.table(columns, schema=pa.schema([(one.name, one.type) for one in self._members]))
 
     def parsed(self, payload: bytes) -> dict[str, Any]:
@@ -111,9 +111,9 @@ class AvroPayloads:
         return pa.repeat(pa.scalar(member.default, member.type), rows)
 
     def _carriers(self, payloads: pa.Array) -> dict[str, pa.Array]:
-        """The members as the parser gives them. Raises Declined."""
+        """The members as the parser gives them. Raises NeedsRowDecoding."""
         if payloads.nbytes > _LONGEST:
-            raise Declined
+            raise NeedsRowDecoding
         if self._depth is not None:
             _expect_shallow(self._depth, payloads)
         mark = mark_of(payloads)
@@ -123,23 +123,23 @@ class AvroPayloads:
         try:
             rows = pl.read_avro(io.BytesIO(text), columns=[*self._conversions, MARK])
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-            raise Declined from None
+            raise NeedsRowDecoding from None
         if rows.height != len(payloads) or not (rows.get_column(MARK) == pl.Series([mark], dtype=pl.Binary)).all():
-            raise Declined
+            raise NeedsRowDecoding
         return {name: _arrow(rows.get_column(name), kind) for name, kind in self._types.items()}
 
     def _of_records(self, text: bytes, mark: bytes) -> dict[str, pa.Array]:
         try:
             rows: list[Any] = list(fastavro.reader(io.BytesIO(text)))
             if any(row[MARK] != mark for row in rows):
-                raise Declined
+                raise NeedsRowDecoding
             return {name: pa.array([row[name] for row in rows], kind) for name, kind in self._types.items()}
         except (*_BROKEN, pa.ArrowException):
-            raise Declined from None
+            raise NeedsRowDecoding from None
 
 
 def _expect_shallow(depth: Depth, payloads: pa.Array) -> None:
-    """Raises Declined where a payload is nested too deeply, or is none."""
+    """Raises NeedsRowDecoding where a payload is nested too deeply, or is none."""
     deep = []
     for place, payload in enumerate(payloads.to_pylist()):
         try:
@@ -147,7 +147,7 @@ def _expect_shallow(depth: Depth, payloads: pa.Array) -> None:
         except (RecordRejected, EOFError, IndexError):
             deep.append(place)
     if deep:
-        raise Declined(np.array(deep))
+        raise NeedsRowDecoding(np.array(deep))
 
 
 def _arrow(column: pl.Series, kind: pa.DataType) -> pa.Array:

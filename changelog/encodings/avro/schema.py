@@ -9,8 +9,8 @@ import fastavro
 import orjson
 from fastavro.schema import SchemaParseException, UnknownType
 
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Rows as records of ``own_schema``: a library writes them as one container, which is cut at marks."""
+"""Rows as records of ``generated_schema``: a library writes them as one container, which is cut at marks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from dovetail.changelog.encodings.avro import decimals
 from dovetail.changelog.encodings.avro.container import MARK, MARK_BYTES, mark_of
-from dovetail.changelog.encodings.avro.own_schema import text_of
+from dovetail.changelog.encodings.avro.generated_schema import text_of
 from dovetail.changelog.encodings.avro.plain import PlainSchema
 from dovetail.changelog.encodings.avro.schema import WriterSchema
-from dovetail.changelog.encodings.identified.lists import list_parts
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing.lists import list_parts
 
 
 def records(rows: pa.Table) -> list[bytes]:
-    """A record per row, by the schema ``own_schema.text_of`` its columns."""
+    """A record per row, by the schema ``generated_schema.text_of`` its columns."""
     if rows.num_rows == 0:
         return []
     carriers = [_carried(_whole(column)) for column in rows.columns]

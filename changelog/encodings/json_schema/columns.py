@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.json_schema.schema import ObjectSchema
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 
 _PLAIN = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64()}
 _FORMATS = {"date": pa.date32(), "date-time": pa.timestamp("us", "UTC"), "time": pa.time64("us")}

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.formats.json_types import type_name
 
 _IS_NUMBER = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_timestamp)

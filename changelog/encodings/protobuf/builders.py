@@ -25,9 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import FieldDescriptor
 
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.encodings.text_cells import cell_reader, column_of_cells
-from dovetail.changelog.formats.json_batch import Declined
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding
 from dovetail.changelog.formats.json_types import Mismatch, type_name
 
 Build = Callable[[list[Any]], pa.Array]
@@ -142,7 +142,7 @@ def _text(target: pa.DataType) -> Build | None:
     def build(values: list[Any]) -> pa.Array:
         try:
             return column_of_cells(pa.array(values, pa.string()), target)
-        except Declined:
+        except NeedsRowDecoding:
             return pa.array([None if value is None else read(value) for value in values], target)
 
     return build

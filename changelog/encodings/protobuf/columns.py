@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 from google.protobuf.descriptor import FieldDescriptor
 
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.protobuf.builders import TIMESTAMP, is_map
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 
 _WRAPPED = "google.protobuf."
 _WRAPPERS = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")

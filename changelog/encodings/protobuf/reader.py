@@ -10,15 +10,15 @@ import pyarrow.compute as pc
 from google.protobuf import message_factory
 from google.protobuf.message import DecodeError
 
-from dovetail.changelog.encodings.identified.plain_values import as_given
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit, together
-from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION
 from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
 from dovetail.changelog.encodings.protobuf.builders import BROKEN, Build, Take, built, taken
 from dovetail.changelog.encodings.protobuf.schema import MessageFile, Path, is_called
 from dovetail.changelog.encodings.protobuf.varints import number_of, varint
+from dovetail.changelog.encodings.schema_id_framing.plain_values import as_given
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit, together
+from dovetail.changelog.encodings.schema_id_framing.subjects import MESSAGE_OPTION
 from dovetail.changelog.errors import RecordRejected
-from dovetail.changelog.formats.json_batch import Declined, Positions
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding, Positions
 from dovetail.changelog.formats.members import Member
 
 _FAR = (1 << 31) - 1
@@ -56,11 +56,13 @@ class _Messages:
         try:
             messages = list(map(self._parse, texts))
         except DecodeError:
-            raise Declined(np.array([place for place, text in enumerate(texts) if self._is_broken(text)])) from None
+            raise NeedsRowDecoding(
+                np.array([place for place, text in enumerate(texts) if self._is_broken(text)])
+            ) from None
         try:
             columns = [self._column(member, messages) for member in self._members]
         except BROKEN:
-            raise Declined from None
+            raise NeedsRowDecoding from None
         return pa.table(columns, schema=pa.schema([(one.name, one.type) for one in self._members]))
 
     def parsed(self, payload: bytes) -> dict[str, Any]:
@@ -127,12 +129,12 @@ class ProtobufPayloads:
                 some = pc.binary_slice(payloads.take(pa.array(positions)), len(head), _FAR)
                 try:
                     parts.append((positions, found.read(some)))
-                except Declined as few:
+                except NeedsRowDecoding as few:
                     declined.append(positions if few.positions is None else positions[few.positions])
         declined.append(rest)
         return together(parts, declined, self._asked)
 
-    def mentioning(self, payloads: pa.Array, name: str) -> pa.Array:
+    def may_contain(self, payloads: pa.Array, name: str) -> pa.Array:
         """Those of a message that has the member."""
         readers = [self._reader(path) for path in self._paths]
         may = any(isinstance(one, _Messages) and name in one.fields for one in readers)

@@ -19,8 +19,8 @@ from google.protobuf import (
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError
 
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 
 _OF_GOOGLE = {
     one.DESCRIPTOR.name: one.DESCRIPTOR.serialized_pb

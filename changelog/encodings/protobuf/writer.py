@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import FieldDescriptor as Field
 
-from dovetail.changelog.encodings.identified.lists import list_parts
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.protobuf.builders import TIMESTAMP, described, is_map
 from dovetail.changelog.encodings.protobuf.varints import varint, varints
+from dovetail.changelog.encodings.schema_id_framing.lists import list_parts
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.errors import SqlError
 
 Write = Callable[[pa.Array], pa.Array]

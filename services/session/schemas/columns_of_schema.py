@@ -15,10 +15,10 @@ import pyarrow as pa
 from dovetail.broker.registry.client import SchemaRegistryReader
 from dovetail.changelog.encodings.avro.columns import type_of
 from dovetail.changelog.encodings.avro.schema import WriterSchema
-from dovetail.changelog.encodings.identified.language import ColumnType, column_type
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
-from dovetail.changelog.encodings.identified.subjects import IDENTIFIED, SUBJECT
-from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.schema_parser import ColumnType, column_type
+from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED, SUBJECT
+from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import StreamSchema
 from dovetail.services.session.context import Context
@@ -52,7 +52,7 @@ def with_columns(context: Context, statement: CreateStream) -> CreateStream:
         )
     name = f"schema {newest} of {subject}"
     try:
-        found = LANGUAGES[schema.value.kind].columns(definition, schema.value)
+        found = SCHEMA_PARSERS[schema.value.kind].columns(definition, schema.value)
     except SchemaMisfit as misfit:
         raise SqlError(f"{name}: {misfit}", where=_WHERE, fix="name the columns, (id int, ..)") from None
     return _read_with(statement, _declared({**_of_key(registry, schema), **found}, name, statement.rules))

@@ -11,11 +11,11 @@ import pyarrow as pa
 from dovetail.broker.registry.client import SchemaRegistryReader, schemas_of
 from dovetail.changelog.encodings.avro.reader import AvroPayloads
 from dovetail.changelog.encodings.avro.schema import WriterSchema
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
-from dovetail.changelog.encodings.identified.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
 from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
-from dovetail.changelog.encodings.languages import LANGUAGES
 from dovetail.changelog.encodings.registry import AVRO_FORMAT
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
+from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.formats.members import Member
 from dovetail.changelog.row_reader import WIRE_DELTA_TYPE
@@ -37,11 +37,11 @@ def expect_schema(context: Context, statement: CreateStream) -> None:
     subject = schema.value.option(SUBJECT)
     newest = registry.latest(subject)
     definition = None if newest is None else registry.definition(newest)
-    language = LANGUAGES[schema.value.kind]
+    parser = SCHEMA_PARSERS[schema.value.kind]
     if definition is None:
-        registry.registered(subject, language.own(_written(schema), schema.name))
-    elif not statement.external and language.is_own(definition, schema.name):
-        registry.registered(subject, language.own(_written(schema), schema.name, definition))
+        registry.registered(subject, parser.own(_written(schema), schema.name))
+    elif not statement.external and parser.is_own(definition, schema.name):
+        registry.registered(subject, parser.own(_written(schema), schema.name, definition))
     else:
         _expect_columns(schema, definition, f"schema {newest} of {subject}", of_key)
 
@@ -56,7 +56,7 @@ def _expect_key(context: Context, schema: StreamSchema) -> frozenset[str]:
     definition = None if newest is None else registry.definition(newest)
     if definition is None:
         fields = pa.schema([(column.name, column.type) for column in columns])
-        registry.registered(subject, LANGUAGES[schema.key.kind].own(fields, f"{schema.name}_key"))
+        registry.registered(subject, SCHEMA_PARSERS[schema.key.kind].own(fields, f"{schema.name}_key"))
         return frozenset(schema.primary_key)
     members = tuple(Member(column.name, column.type) for column in columns)
     try:
@@ -109,7 +109,7 @@ def _expect_columns(
     schema: StreamSchema, definition: SchemaDefinition, name: str, of_key: frozenset[str] = frozenset()
 ) -> None:
     try:
-        members = LANGUAGES[schema.value.kind].members(definition, schema.value)
+        members = SCHEMA_PARSERS[schema.value.kind].members(definition, schema.value)
     except SchemaMisfit as misfit:
         raise SqlError(f"{name}: {misfit}", where="ENCODE", fix="name the format of the topic's values") from None
     if members is None:

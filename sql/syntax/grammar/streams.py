@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified.subjects import IDENTIFIED
+from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED
 from dovetail.changelog.encodings.settings import value_format
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.schema import Kind, RecordPart

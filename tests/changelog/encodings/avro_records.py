@@ -10,9 +10,9 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.subjects import SUBJECT
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.subjects import SUBJECT
 from dovetail.changelog.schema import Column, RecordFormat, StreamSchema
 
 

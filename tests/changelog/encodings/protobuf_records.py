@@ -8,10 +8,10 @@ from typing import Any
 from google.protobuf import message_factory
 
 from dovetail.broker.registry.protobuf_text import compiled
-from dovetail.changelog.encodings.identified import wire
 from dovetail.changelog.encodings.interface import SchemaDefinition
 from dovetail.changelog.encodings.protobuf.reader import path_bytes
 from dovetail.changelog.encodings.protobuf.schema import MessageFile, Path
+from dovetail.changelog.encodings.schema_id_framing import wire
 
 
 @cache

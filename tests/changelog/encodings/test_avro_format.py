@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from dovetail.changelog.decode import Decoded, Decoder
 from dovetail.changelog.encode import Forms
-from dovetail.changelog.encodings.avro.own_schema import text_of
-from dovetail.changelog.encodings.identified import wire
+from dovetail.changelog.encodings.avro.generated_schema import text_of
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing import wire
 from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
 from dovetail.changelog.values import normalised
 from tests.changelog.encodings.avro_records import Schemas, as_records, avro_stream, encoded, record_of, written_by

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.broker.registry.protobuf_text import compiled
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.interface import SchemaDefinition
-from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.schema import JSON, RecordFormat
 from tests.changelog.encodings.avro_records import record_of
 from tests.nasty import COLUMNS, NESTED
@@ -29,7 +29,7 @@ def columns(kind: str, text: Any, message: str = "") -> dict[str, pa.DataType | 
     if kind == "protobuf":
         made = SchemaDefinition(made.kind, made.text, compiled=compiled(made))
     form = RecordFormat(kind, (("message", message),) if message else ())
-    found = LANGUAGES[kind].columns(made, form)
+    found = SCHEMA_PARSERS[kind].columns(made, form)
     return {name: str(one) if isinstance(one, SchemaMisfit) else one for name, one in found.items()}
 
 
@@ -38,9 +38,9 @@ def columns(kind: str, text: Any, message: str = "") -> dict[str, pa.DataType | 
 def test_what_columns_are_written_as_can_be_read_as_those_columns(kinds: list[pa.DataType]) -> None:
     schema = pa.schema([(f"c{place}", kind) for place, kind in enumerate(kinds)])
     for kind in ("avro", "json_schema"):
-        language = LANGUAGES[kind]
-        own = language.own(schema, "t")
-        found, members = language.columns(own, JSON), language.members(own, JSON)
+        parser = SCHEMA_PARSERS[kind]
+        own = parser.own(schema, "t")
+        found, members = parser.columns(own, JSON), parser.members(own, JSON)
         assert members is not None
         assert list(found) == schema.names
         for name, one in found.items():

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.decode import Decoded, Decoder
 from dovetail.changelog.encode import Forms
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
-from dovetail.changelog.encodings.identified.subjects import SUBJECT
 from dovetail.changelog.encodings.interface import SchemaDefinition
-from dovetail.changelog.encodings.json_schema.language import JsonSchemaLanguage
+from dovetail.changelog.encodings.json_schema.schema_parser import JsonSchemaParser
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.subjects import SUBJECT
 from dovetail.changelog.encodings.settings import value_format
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
@@ -26,7 +26,7 @@ from tests.changelog.encodings.avro_records import Schemas, as_records
 from tests.nasty import COLUMNS, NESTED
 
 KINDS = [kind for kind in (*COLUMNS, *NESTED) if kind != pa.large_string()]
-LANGUAGE = JsonSchemaLanguage()
+LANGUAGE = JsonSchemaParser()
 FORM = RecordFormat("json_schema")
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from dovetail.broker.registry.protobuf_text import compiled
 from dovetail.changelog.encode import Forms
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.subjects import IDENTIFIED, SUBJECT
 from dovetail.changelog.encodings.interface import SchemaDefinition
-from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED, SUBJECT
+from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import RecordFormat
 
@@ -42,7 +42,7 @@ class Slow:
 
 
 def own(kind: str, columns: pa.Schema) -> SchemaDefinition:
-    made = LANGUAGES[kind].own(columns, "t")
+    made = SCHEMA_PARSERS[kind].own(columns, "t")
     return SchemaDefinition(made.kind, made.text, compiled=compiled(made) if kind == "protobuf" else b"")
 
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from dovetail.changelog.decode import Decoded, Decoder
 from dovetail.changelog.encode import Forms
 from dovetail.changelog.encodings import registry
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION, SUBJECT
 from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
-from dovetail.changelog.encodings.protobuf.language import ProtobufLanguage
 from dovetail.changelog.encodings.protobuf.schema import MessageFile
+from dovetail.changelog.encodings.protobuf.schema_parser import ProtobufSchemaParser
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.subjects import MESSAGE_OPTION, SUBJECT
 from dovetail.changelog.encodings.settings import value_format
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.formats.members import Member
@@ -29,7 +29,7 @@ from tests.changelog.encodings.avro_records import Schemas, as_records
 from tests.changelog.encodings.protobuf_records import encoded, message_class, proto
 from tests.nasty import COLUMNS, NESTED
 
-LANGUAGE = ProtobufLanguage()
+LANGUAGE = ProtobufSchemaParser()
 FORM = RecordFormat("protobuf")
 UTC = dt.UTC
 MS = pa.timestamp("ms", "UTC")

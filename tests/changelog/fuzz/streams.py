@@ -16,11 +16,11 @@ import pyarrow as pa
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.decode import Decoder
 from dovetail.changelog.encode import Forms, encode
-from dovetail.changelog.encodings.avro import own_schema as avro
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.subjects import SUBJECT
-from dovetail.changelog.encodings.json_schema import own_schema as json_schema
-from dovetail.changelog.encodings.protobuf import own_schema as protobuf
+from dovetail.changelog.encodings.avro import generated_schema as avro
+from dovetail.changelog.encodings.json_schema import generated_schema as json_schema
+from dovetail.changelog.encodings.protobuf import generated_schema as protobuf
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.subjects import SUBJECT
 from dovetail.changelog.schema import JSON, Column, Kind, RecordFormat, StreamSchema
 from tests.changelog.encodings.avro_records import Schemas
 from tests.changelog.encodings.protobuf_records import proto

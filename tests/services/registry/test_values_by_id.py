@@ -20,8 +20,8 @@ from dovetail.broker.address import RegistryAddress
 from dovetail.broker.registry.client import SchemaRegistryReader
 from dovetail.changelog.decode import Decoder
 from dovetail.changelog.encode import Forms
-from dovetail.changelog.encodings.identified.subjects import SUBJECT
-from dovetail.changelog.encodings.languages import LANGUAGES
+from dovetail.changelog.encodings.schema_id_framing.subjects import SUBJECT
+from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.schema import Column, RecordFormat, StreamSchema
 from tests.changelog.encodings.avro_records import as_records
 from tests.changelog.encodings.protobuf_records import message_class, proto
@@ -123,7 +123,7 @@ def test_confluent_reads_the_messages_that_are_written(
     rows: list[dict[str, Any]],
 ) -> None:
     columns = pa.schema([(name, COLUMNS[name]) for name in "abcdf"])
-    own = LANGUAGES["protobuf"].own(columns, "written")
+    own = SCHEMA_PARSERS["protobuf"].own(columns, "written")
     client.register_schema("written-value", Schema(own.text, "PROTOBUF"))
     form = RecordFormat("protobuf", ((SUBJECT, "written-value"),))
     table = pa.Table.from_pylist([{**row, "d": list(row.get("d", {}).items())} for row in rows], schema=columns)
@@ -148,7 +148,7 @@ def test_objects_go_both_ways(
     context = SerializationContext("objects", MessageField.VALUE)
     found = rows_of(reader, "json_schema", columns, [serialize(row, context) for row in rows])
     assert found.to_pylist() == [{name: row.get(name) for name in columns} for row in rows]
-    own = LANGUAGES["json_schema"].own(found.schema, "back")
+    own = SCHEMA_PARSERS["json_schema"].own(found.schema, "back")
     client.register_schema("back-value", Schema(own.text, "JSON"))
     written = Forms(RecordFormat("json_schema", ((SUBJECT, "back-value"),)), schemas=reader).values(found)
     deserialize = JSONDeserializer(None, schema_registry_client=client)

@@ -7,16 +7,16 @@ from functools import partial
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified.language import ColumnType, Fits, column_type
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.interface import SchemaDefinition
 from dovetail.changelog.encodings.json_schema.columns import type_of
-from dovetail.changelog.encodings.json_schema.own_schema import text_of
+from dovetail.changelog.encodings.json_schema.generated_schema import text_of
 from dovetail.changelog.encodings.json_schema.schema import ObjectSchema
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.schema_parser import ColumnType, Fits, column_type
 from dovetail.changelog.schema import RecordFormat
 
 
-class JsonSchemaLanguage:
+class JsonSchemaParser:
     def own(self, columns: pa.Schema, name: str, former: SchemaDefinition | None = None) -> SchemaDefinition:
         return SchemaDefinition("JSON", text_of(columns, name))
 

@@ -7,8 +7,8 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.schema import RecordFormat
 
 Fits = Callable[[pa.DataType], object]
@@ -25,7 +25,7 @@ def column_type(made: Callable[[], pa.DataType]) -> ColumnType:
         return misfit
 
 
-class SchemaLanguage(Protocol):
+class SchemaParser(Protocol):
     """``form`` is the format of the values, with its options."""
 
     def own(self, columns: pa.Schema, name: str, former: SchemaDefinition | None = None) -> SchemaDefinition:

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from dovetail.changelog.encodings.avro.columns import type_of, written_columns
 from dovetail.changelog.encodings.avro.conversions import conversion
-from dovetail.changelog.encodings.avro.own_schema import text_of
+from dovetail.changelog.encodings.avro.generated_schema import text_of
 from dovetail.changelog.encodings.avro.schema import WriterSchema
-from dovetail.changelog.encodings.identified.language import ColumnType, Fits, column_type
 from dovetail.changelog.encodings.interface import SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing.schema_parser import ColumnType, Fits, column_type
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import RecordFormat
 
 
-class AvroLanguage:
+class AvroSchemaParser:
     def own(self, columns: pa.Schema, name: str, former: SchemaDefinition | None = None) -> SchemaDefinition:
         return SchemaDefinition("AVRO", text_of(columns, name))
 

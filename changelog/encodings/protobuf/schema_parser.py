@@ -8,18 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified.language import ColumnType, Fits, column_type
-from dovetail.changelog.encodings.identified.reader import SchemaMisfit
-from dovetail.changelog.encodings.identified.subjects import MESSAGE_OPTION
 from dovetail.changelog.encodings.interface import SchemaDefinition
 from dovetail.changelog.encodings.protobuf.builders import built
 from dovetail.changelog.encodings.protobuf.columns import type_of
-from dovetail.changelog.encodings.protobuf.own_schema import message_name, text_of
+from dovetail.changelog.encodings.protobuf.generated_schema import message_name, text_of
 from dovetail.changelog.encodings.protobuf.schema import MessageFile
+from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
+from dovetail.changelog.encodings.schema_id_framing.schema_parser import ColumnType, Fits, column_type
+from dovetail.changelog.encodings.schema_id_framing.subjects import MESSAGE_OPTION
 from dovetail.changelog.schema import RecordFormat
 
 
-class ProtobufLanguage:
+class ProtobufSchemaParser:
     def own(self, columns: pa.Schema, name: str, former: SchemaDefinition | None = None) -> SchemaDefinition:
         before = None if former is None else MessageFile.of(former).root.message_type[0]
         return SchemaDefinition("PROTOBUF", text_of(columns, name, before))

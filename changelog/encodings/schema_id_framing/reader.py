@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dovetail.changelog.encodings.identified import wire
-from dovetail.changelog.encodings.identified.subjects import expected
 from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
+from dovetail.changelog.encodings.schema_id_framing import wire
+from dovetail.changelog.encodings.schema_id_framing.subjects import expected
 from dovetail.changelog.errors import RecordRejected
-from dovetail.changelog.formats.json_batch import Declined, Positions
+from dovetail.changelog.formats.json_batch import NeedsRowDecoding, Positions
 
 
 class SchemaMisfit(Exception):
@@ -24,7 +24,7 @@ class PayloadReader(Protocol):
 
     def read(self, payloads: pa.Array) -> pa.Table: ...
 
-    def mentioning(self, payloads: pa.Array, name: str) -> pa.Array: ...
+    def may_contain(self, payloads: pa.Array, name: str) -> pa.Array: ...
 
     def parsed(self, payload: bytes) -> dict[str, Any]: ...
 
@@ -38,9 +38,9 @@ class _Record(dict[str, Any]):
 
 
 def together(parts: list[tuple[Positions, pa.Table]], declined: list[Positions], asked: Reads) -> pa.Table:
-    """Rows that were read in parts, in the order of their positions. Raises Declined where any are ``declined``."""
+    """Rows read in parts, in the order of their positions. Raises NeedsRowDecoding if any is ``declined``."""
     if any(len(some) for some in declined):
-        raise Declined(np.sort(np.concatenate(declined)))
+        raise NeedsRowDecoding(np.sort(np.concatenate(declined)))
     if len(parts) == 1:
         return parts[0][1]
     if not parts:
@@ -49,7 +49,7 @@ def together(parts: list[tuple[Positions, pa.Table]], declined: list[Positions],
     return pa.concat_tables([rows for _, rows in parts]).take(pa.array(order)).combine_chunks()
 
 
-class IdentifiedReader:
+class SchemaIdReader:
     """``made`` gives the reader of a schema; it raises SchemaMisfit. Raises what the source of schemas raises."""
 
     def __init__(self, asked: Reads, made: Callable[[SchemaDefinition, Reads], PayloadReader]) -> None:
@@ -66,18 +66,18 @@ class IdentifiedReader:
             positions = np.flatnonzero(ids == schema_id)
             try:
                 parts.append((positions, self._part(schema_id, values, positions)))
-            except Declined as some:
+            except NeedsRowDecoding as some:
                 declined.append(positions if some.positions is None else positions[some.positions])
         return together(parts, declined, self._asked)
 
-    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
+    def may_contain(self, values: pa.Array, name: str) -> pa.Array:
         ids = wire.schema_ids(values)
         may = np.ones(len(ids), dtype=np.bool_)
         for schema_id in np.unique(ids).tolist():
             found, positions = self._reader(schema_id), np.flatnonzero(ids == schema_id)
             if not isinstance(found, str):
                 some = wire.payloads(values.take(pa.array(positions)))
-                may[positions] = found.mentioning(some, name).to_numpy(zero_copy_only=False)
+                may[positions] = found.may_contain(some, name).to_numpy(zero_copy_only=False)
         return pa.array(may)
 
     def parsed(self, value: bytes) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class IdentifiedReader:
     def _part(self, schema_id: int, values: pa.Array, positions: Positions) -> pa.Table:
         found = self._reader(schema_id)
         if isinstance(found, str):
-            raise Declined
+            raise NeedsRowDecoding
         some = values if len(positions) == len(values) else values.take(pa.array(positions))
         return found.read(wire.payloads(some))
 
