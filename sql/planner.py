@@ -35,7 +35,7 @@ from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.plan.state.delta_choice import DeltaChoice
 from dovetail.sql.plan.state.unbounded_joins import unbounded_joins
 from dovetail.sql.query_settings import QuerySettings, Value, checked
-from dovetail.sql.relations import Consulted, MadeOf, Relations, Sizes, Stream
+from dovetail.sql.relations import Dependencies, Relations, Sizes, Stream, TrackedCatalog
 from dovetail.sql.rules import meeting, rewritten
 from dovetail.sql.syntax.faults import told_in_order
 from dovetail.sql.syntax.grammar.hints.foreign_names import with_own_names
@@ -61,7 +61,7 @@ class Plan:
     """The relations that it reads."""
     fragments: tuple[Fragment, ...] = ()
     """The parts that engines run, upstream first; none of a bounded query."""
-    made_of: MadeOf = field(default=MadeOf())
+    dependencies: Dependencies = field(default=Dependencies())
     """What its text names besides."""
     limit: int | None = None
     """Of a streaming SELECT: after how many changes it ends."""
@@ -73,7 +73,7 @@ class Plan:
     @property
     def uses(self) -> tuple[str, ...]:
         """All without which it cannot be planned, or run."""
-        return (*self.reads, *self.made_of.views, *self.made_of.functions)
+        return (*self.reads, *self.dependencies.views, *self.dependencies.functions)
 
     @property
     def bounded(self) -> bool:
@@ -212,16 +212,16 @@ def _planned_by_name(
 ) -> Plan:
     merged = checked({**(settings or {}), **statement.settings})
     with counted():
-        return _planned(name, statement, Consulted.of(catalog), merged, sizes)
+        return _planned(name, statement, TrackedCatalog.of(catalog), merged, sizes)
 
 
 def _planned(
-    name: str, statement: Select | CreateView, catalog: Consulted, merged: QuerySettings, sizes: Sizes | None
+    name: str, statement: Select | CreateView, catalog: TrackedCatalog, merged: QuerySettings, sizes: Sizes | None
 ) -> Plan:
     if is_static(statement.query, {}, catalog):
         snapshot = _bounded(statement, catalog)
         reads = tuple(relation for relation in snapshot.relations if not is_of_system(relation))
-        return Plan(name, merged, snapshot=snapshot, reads=reads, made_of=catalog.made_of)
+        return Plan(name, merged, snapshot=snapshot, reads=reads, dependencies=catalog.dependencies)
     bound = bound_query(name, statement, catalog, merged)
     made = rewritten(replace(bound, sizes=sizes))
     fragments = tuple(map(Fragment.of, made.fragments))
@@ -238,7 +238,7 @@ def _planned(
         fragments[-1].output,
         reads=reads,
         fragments=fragments,
-        made_of=catalog.made_of,
+        dependencies=catalog.dependencies,
         limit=made.limit,
         orders=made.orders,
         deltas=made.deltas,
@@ -390,7 +390,7 @@ def stream_of(catalog: Relations, name: str) -> Stream:
         case CreateStream():
             return Stream.declared(definition)
         case CreateView() if definition.materialized:
-            return _written(definition, Consulted.of(catalog))
+            return _written(definition, TrackedCatalog.of(catalog))
     raise Unsupported(
         f'"{name}" is no stream: it has no topic', fix="SHOW STREAMS and SHOW VIEWS list those that have one"
     )
@@ -398,11 +398,11 @@ def stream_of(catalog: Relations, name: str) -> Stream:
 
 def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
     """How the output of a materialized view is read by others."""
-    consulted = Consulted.of(catalog)
-    return lambda view: _written(view, consulted)
+    tracked = TrackedCatalog.of(catalog)
+    return lambda view: _written(view, tracked)
 
 
-def _written(view: CreateView, catalog: Consulted) -> Stream:
+def _written(view: CreateView, catalog: TrackedCatalog) -> Stream:
     """As the catalog has it, else as the view is planned."""
     known = catalog.known.written
     if view.name not in known:

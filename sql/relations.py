@@ -65,7 +65,7 @@ class Relations(Protocol):
 
 
 @dataclass(frozen=True)
-class MadeOf:
+class Dependencies:
     """What the text of a query names beside the relations that it reads: functions that users have made, and views
     whose queries are parts of it, those that are not materialized.
     """
@@ -86,22 +86,26 @@ class Known:
 
 
 @dataclass
-class Consulted:
+class TrackedCatalog:
     """The catalog, with note taken of the functions that a query calls, and the views whose queries are parts of it."""
 
     catalog: Relations
     known: Known = field(default_factory=Known)
     called: set[str] = field(default_factory=set)
-    spelled_out: set[str] = field(default_factory=set)
+    inlined_views: set[str] = field(default_factory=set)
 
     @staticmethod
-    def of(catalog: Relations) -> Consulted:
+    def of(catalog: Relations) -> TrackedCatalog:
         """With no note taken yet: what one query reads may be another query, which calls functions of its own."""
-        return Consulted(catalog.catalog, catalog.known) if isinstance(catalog, Consulted) else Consulted(catalog)
+        return (
+            TrackedCatalog(catalog.catalog, catalog.known)
+            if isinstance(catalog, TrackedCatalog)
+            else TrackedCatalog(catalog)
+        )
 
     @property
-    def made_of(self) -> MadeOf:
-        return MadeOf(tuple(sorted(self.called)), tuple(sorted(self.spelled_out)))
+    def dependencies(self) -> Dependencies:
+        return Dependencies(tuple(sorted(self.called)), tuple(sorted(self.inlined_views)))
 
     def get(self, name: str) -> Named:
         if name not in self.known.entries:

@@ -52,7 +52,7 @@ _ROWS = "__rows"
 @dataclass(frozen=True)
 class AggregateSpec(OperatorSpec):
     """One row for each group of rows that agree in the keys of the port: the keys, the aggregations, the values of
-    ``gathered``.
+    ``recomputed``.
 
     NULL is a key like any other. A change of a group is -1 of its old row and +1 of its new one; a group without rows
     is gone. Without keys all rows are one group, which is there from the start.
@@ -67,7 +67,7 @@ class AggregateSpec(OperatorSpec):
     insertions: bool = False
     closing: Closing | None = None
     closed: bool = False
-    gathered: GroupFunction | None = None
+    recomputed: GroupFunction | None = None
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -101,8 +101,8 @@ class AggregateOperator:
             for number, (argument, over) in enumerate(_by_argument(spec.aggregations).items())
         }
         self._gathered: GatheredRows | None = None
-        if spec.gathered is not None:
-            self._gathered = GatheredRows(spec.gathered, port.schema, self._keys, store, f"{name}.gathered")
+        if spec.recomputed is not None:
+            self._gathered = GatheredRows(spec.recomputed, port.schema, self._keys, store, f"{name}.gathered")
         fields = [*self._keys, *self._rows.fields]
         fields += [field for one in self._arguments.values() for field in one.fields]
         fields += self._gathered.fields if self._gathered is not None else []
@@ -131,8 +131,8 @@ class AggregateOperator:
     @property
     def _schema(self) -> pa.Schema:
         keys = [self._spec.port.schema.field(key) for key in self._spec.port.keys]
-        gathered = self._spec.gathered.schema if self._spec.gathered is not None else ()
-        return pa.schema([*keys, *(pa.field(one.name, one.type) for one in self._spec.aggregations), *gathered])
+        recomputed = self._spec.recomputed.schema if self._spec.recomputed is not None else ()
+        return pa.schema([*keys, *(pa.field(one.name, one.type) for one in self._spec.aggregations), *recomputed])
 
     def _open(self, rows: pa.Table) -> pa.Table:
         """``rows`` without those of groups that are closed."""

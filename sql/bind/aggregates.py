@@ -151,7 +151,7 @@ class Groups:
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     called: dict[Structure, str] = field(default_factory=dict)
     """Each call -> the column that holds its value. The name is for people, and not what the call is known by."""
-    gathered: dict[str, Expr] = field(default_factory=dict)
+    recomputed: dict[str, Expr] = field(default_factory=dict)
     """The calls that are computed from all rows of a group, over ``columns``."""
     sets: tuple[frozenset[Structure], ...] = ()
     """The keys of each of several grouping sets."""
@@ -254,7 +254,7 @@ class Groups:
         return name
 
     def _name(self, shown: str) -> str:
-        return unused(shown, {*self.aggregations, *self.gathered}, mark=" #")
+        return unused(shown, {*self.aggregations, *self.recomputed}, mark=" #")
 
     def _gathered(self, call: exp.Expr, place: str) -> str:
         known = structure(call)
@@ -265,7 +265,7 @@ class Groups:
             made = Expr.over(call, self.known, place)
             name = self._name(made.readable.lower())
             self.called[known] = name
-            self.gathered[name] = Expr(with_columns(call, lambda part: self._argument(part, place)), made.type)
+            self.recomputed[name] = Expr(with_columns(call, lambda part: self._argument(part, place)), made.type)
         return name
 
     def _argument(self, part: exp.Expr, place: str) -> str:
@@ -290,7 +290,7 @@ class Groups:
             Map(self.input, tuple(columns.items())),
             by,
             tuple(self.aggregations.values()),
-            gathered=tuple(self.gathered.items()),
+            recomputed=tuple(self.recomputed.items()),
             place=place,
         )
 

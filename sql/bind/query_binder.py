@@ -22,7 +22,7 @@ from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.sessions import SessionCall, in_sessions
 from dovetail.sql.bind.from_clause.windows import WindowCall, windowed
 from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_names
-from dovetail.sql.bind.reading import spelled_out
+from dovetail.sql.bind.reading import inlined_reading
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.expressions.expression import Expr
@@ -131,7 +131,7 @@ class QueryBinder(ABC):
         definition = self._definition(named, named.name)
         if not isinstance(definition, CreateView) or definition.materialized:
             return None
-        query, dialect = spelled_out(definition, self.catalog)
+        query, dialect = inlined_reading(definition, self.catalog)
         item = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
         return replace(item, scope=replace(item.scope, dialect=self.dialect))
 

@@ -13,7 +13,7 @@ from dovetail.sql.bind.written.untranslated import as_written
 from dovetail.sql.functions.dialects import DIALECTS
 from dovetail.sql.functions.own_functions import WithFunctions
 from dovetail.sql.functions.translate import Dialect
-from dovetail.sql.relations import Consulted, Relations
+from dovetail.sql.relations import Relations, TrackedCatalog
 from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
@@ -26,10 +26,10 @@ def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Que
     return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), dialect_of(rules, catalog)
 
 
-def spelled_out(view: CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:
+def inlined_reading(view: CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:
     """As ``reading``, of a view whose query stands in the place of its name."""
-    if isinstance(catalog, Consulted):
-        catalog.spelled_out.add(view.name)
+    if isinstance(catalog, TrackedCatalog):
+        catalog.inlined_views.add(view.name)
     return reading(view, catalog)
 
 
@@ -47,7 +47,7 @@ def expression_rules(statement: Select | CreateView, catalog: Relations) -> Rule
 
 
 def _of_view(view: CreateView, catalog: Relations) -> Rules:
-    known = catalog.known.rules if isinstance(catalog, Consulted) else {}
+    known = catalog.known.rules if isinstance(catalog, TrackedCatalog) else {}
     if view.name not in known:
         known[view.name] = expression_rules(view, catalog)
     return known[view.name]

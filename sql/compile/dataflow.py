@@ -182,7 +182,7 @@ class _Compiler:
 def _clock(source: Node) -> tuple[int, ...]:
     """By input, how much less than its watermark a time may be that leaves; empty where no watermark goes on."""
     if isinstance(source, Join):
-        return source.how.clock_shifts(source.sides) or ()
+        return source.method.clock_shifts(source.sides) or ()
     return source.shifts if isinstance(source, UnionAll) else ()
 
 

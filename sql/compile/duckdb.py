@@ -24,8 +24,8 @@ from dovetail.sql.expressions.predicates import conjunction
 from dovetail.sql.functions.aggregate_calls import exact
 from dovetail.sql.functions.timeplus.arrays import default_of
 from dovetail.sql.functions.typed import filled
-from dovetail.sql.plan.joins import Apply, AsWritten
-from dovetail.sql.plan.joins.as_written import Choice
+from dovetail.sql.plan.joins import Apply, UnresolvedJoin
+from dovetail.sql.plan.joins.unresolved_join import JoinSyntax
 from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import (
     Aggregate,
@@ -201,15 +201,15 @@ def _default(kind: pa.DataType) -> exp.Expr | None:
 
 @rows_of.register
 def _join(node: Join) -> exp.Select:
-    if isinstance(node.how, Apply):
-        return _applied(node, node.how)
-    assert isinstance(node.how, AsWritten), "a plan is printed before its joins have a method"
+    if isinstance(node.method, Apply):
+        return _applied(node, node.method)
+    assert isinstance(node.method, UnresolvedJoin), "a plan is printed before its joins have a method"
     right = rows_of(node.right)
-    if node.how.choice is Choice.ASOF:
+    if node.method.syntax is JoinSyntax.ASOF:
         return _asof(node, right)
-    if node.how.choice not in (Choice.ALL, Choice.PROCESS_TIME):
+    if node.method.syntax not in (JoinSyntax.ALL, JoinSyntax.PROCESS_TIME):
         raise Unsupported(
-            f"{node.how.choice} hangs on the order of arrival, or on versions: no batch has that",
+            f"{node.method.syntax} hangs on the order of arrival, or on versions: no batch has that",
             where=node.place,
             fix="ASOF JOIN",
         )
@@ -274,10 +274,10 @@ def _exists(rows: exp.Select, on: Sequence[Expr]) -> exp.Exists:
     return exp.Exists(this=_where(rows, _condition(on)) if on else rows)
 
 
-def _applied(node: Join, how: Apply) -> exp.Select:
+def _applied(node: Join, method: Apply) -> exp.Select:
     """The right side is asked for each row of the left: a subquery that names columns of it."""
     left, right = rows_of(node.left), rows_of(node.right)
-    if how.single:
+    if method.single:
         (value,) = node.right.schema.names
         return _with(left, [exp.alias_(exp.Subquery(this=right), _name(value))])
     if node.kind is JoinKind.MARK:
@@ -364,7 +364,7 @@ def _sessions(node: Sessions) -> exp.Select:
 def _aggregate(node: Aggregate) -> exp.Select:
     folded = [(one.name, _folded(one)) for one in node.aggregations]
     made = exp.Select(expressions=[_column(name) for name in node.by])
-    for name, call in (*folded, *((name, call.tree.copy()) for name, call in node.gathered)):
+    for name, call in (*folded, *((name, call.tree.copy()) for name, call in node.recomputed)):
         made.select(exp.alias_(call, _name(name)), copy=False)
     if not made.expressions:
         made.select(exp.Count(this=exp.Star()), copy=False)

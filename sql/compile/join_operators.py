@@ -45,9 +45,9 @@ class _Shared(TypedDict):
 
 def _shared(join: Join) -> _Shared:
     # A dynamic filter has no key: what cuts its left rows finds them again.
-    held_by = join.left_cut if isinstance(join.how, DynamicFilter) else tuple(left for left, _ in join.keys)
+    held_by = join.left_cut if isinstance(join.method, DynamicFilter) else tuple(left for left, _ in join.keys)
     left = port_of(join.left, held_by)
-    right = replace(port_of(join.right, tuple(right for _, right in join.keys)), everywhere=join.how.everywhere)
+    right = replace(port_of(join.right, tuple(right for _, right in join.keys)), everywhere=join.method.everywhere)
     return {
         "kind": join.kind,
         "left": budgeted(left, join.max_rows_per_key),
@@ -62,12 +62,12 @@ def _residual(join: Join) -> Condition | None:
 
 
 @singledispatch
-def join_operator(how: JoinMethod, join: Join) -> OperatorSpec:
+def join_operator(method: JoinMethod, join: Join) -> OperatorSpec:
     raise InternalError(f"no operator for {join.line}")
 
 
 @join_operator.register
-def _bidirectional(how: Bidirectional, join: Join) -> OperatorSpec:
+def _bidirectional(method: Bidirectional, join: Join) -> OperatorSpec:
     return BidirectionalSpec(
         **_shared(join),
         null_safe=join.null_safe,
@@ -78,71 +78,71 @@ def _bidirectional(how: Bidirectional, join: Join) -> OperatorSpec:
 
 
 @join_operator.register
-def _range(how: Range, join: Join) -> OperatorSpec:
+def _range(method: Range, join: Join) -> OperatorSpec:
     return RangeSpec(
         **_shared(join),
-        band=how.band,
+        band=method.band,
         null_safe=join.null_safe,
         condition=_residual(join),
-        append=how.append,
-        closed=how.closed,
+        append=method.append,
+        closed=method.closed,
     )
 
 
 @join_operator.register
-def _enrichment(how: Enrichment, join: Join) -> OperatorSpec:
+def _enrichment(method: Enrichment, join: Join) -> OperatorSpec:
     return EnrichmentSpec(
         **_shared(join),
         null_safe=join.null_safe,
         condition=_residual(join),
-        alignment=how.alignment,
+        alignment=method.alignment,
         mark=join.mark,
     )
 
 
 @join_operator.register
-def _asof_once(how: AsofOnce, join: Join) -> OperatorSpec:
+def _asof_once(method: AsofOnce, join: Join) -> OperatorSpec:
     return AsofOnceSpec(
         **_shared(join),
-        left_time=how.inequality.left,
-        right_time=how.inequality.right,
-        comparison=how.inequality.comparison,
-        keep_versions=how.keep_versions,
+        left_time=method.inequality.left,
+        right_time=method.inequality.right,
+        comparison=method.inequality.comparison,
+        keep_versions=method.keep_versions,
         condition=_residual(join),
-        alignment=how.alignment,
+        alignment=method.alignment,
     )
 
 
 @join_operator.register
-def _latest(how: Latest, join: Join) -> OperatorSpec:
-    return LatestSpec(**_shared(join), alignment=how.alignment)
+def _latest(method: Latest, join: Join) -> OperatorSpec:
+    return LatestSpec(**_shared(join), alignment=method.alignment)
 
 
 @join_operator.register
-def _asof(how: Asof, join: Join) -> OperatorSpec:
+def _asof(method: Asof, join: Join) -> OperatorSpec:
     return AsofSpec(
         **_shared(join),
-        left_time=how.inequality.left,
-        right_time=how.inequality.right,
-        comparison=how.inequality.comparison,
-        tie_break=how.tie_breaks,
-        tolerance=how.tolerance,
+        left_time=method.inequality.left,
+        right_time=method.inequality.right,
+        comparison=method.inequality.comparison,
+        tie_break=method.tie_breaks,
+        tolerance=method.tolerance,
         null_safe=join.null_safe,
     )
 
 
 @join_operator.register
-def _temporal(how: Temporal, join: Join) -> OperatorSpec:
+def _temporal(method: Temporal, join: Join) -> OperatorSpec:
     return TemporalSpec(
         **_shared(join),
-        left_time=how.left,
-        right_time=how.right,
-        deleted=how.deleted,
+        left_time=method.left,
+        right_time=method.right,
+        deleted=method.deleted,
         null_safe=join.null_safe,
         condition=_residual(join),
     )
 
 
 @join_operator.register
-def _dynamic_filter(how: DynamicFilter, join: Join) -> OperatorSpec:
-    return DynamicFilterSpec(**_shared(join), condition=_residual(join), bound=how.bound)
+def _dynamic_filter(method: DynamicFilter, join: Join) -> OperatorSpec:
+    return DynamicFilterSpec(**_shared(join), condition=_residual(join), bound=method.bound)

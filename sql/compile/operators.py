@@ -98,7 +98,7 @@ def _aggregate(node: Aggregate) -> OperatorSpec:
         insertions=not node.input.retracts,
         closing=node.closing,
         closed=node.closed,
-        gathered=_group_calls(node),
+        recomputed=_group_calls(node),
     )
 
 
@@ -118,11 +118,11 @@ def _sessions(node: Sessions) -> OperatorSpec:
 
 
 def _group_calls(node: Aggregate) -> GroupCalls | None:
-    if not node.gathered:
+    if not node.recomputed:
         return None
-    schema = pa.schema([pa.field(name, call.type) for name, call in node.gathered])
-    arguments = tuple(dict.fromkeys(name for _, call in node.gathered for name in call.columns))
-    return GroupCalls(tuple((name, call.text) for name, call in node.gathered), arguments, schema)
+    schema = pa.schema([pa.field(name, call.type) for name, call in node.recomputed])
+    arguments = tuple(dict.fromkeys(name for _, call in node.recomputed for name in call.columns))
+    return GroupCalls(tuple((name, call.text) for name, call in node.recomputed), arguments, schema)
 
 
 @operator_of.register
@@ -156,4 +156,4 @@ def _repetitions(inputs: tuple[Node, ...]) -> Iterator[Repetition]:
 
 @operator_of.register
 def _join(node: Join) -> OperatorSpec:
-    return join_operator(node.how, node)
+    return join_operator(node.method, node)

@@ -33,7 +33,7 @@ from dovetail.sql.expressions.engine_calls.python_calls import provide, raise_br
 from dovetail.sql.expressions.guard import failure_condition, guarded, without_signs
 from dovetail.sql.expressions.misfits import EngineRefused
 from dovetail.sql.expressions.python_functions import with_names
-from dovetail.sql.expressions.times.digits import finer
+from dovetail.sql.expressions.times.timestamp_precision import finer
 from dovetail.sql.expressions.trailing_columns import trailing
 
 VALUE_FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)

@@ -16,7 +16,7 @@ from sqlglot import exp
 from dovetail.sql.expressions import engine
 from dovetail.sql.expressions.evaluate import engine_type, readable
 from dovetail.sql.expressions.misfits import EngineRefused, refused_part
-from dovetail.sql.expressions.times.digits import narrowed
+from dovetail.sql.expressions.times.timestamp_precision import with_precision
 
 Structure = Hashable
 """Equal for trees that compute the same in the same way."""
@@ -64,7 +64,7 @@ class Expr:
         except EngineRefused as fault:
             types = dict(zip(schema.names, schema.types, strict=True))
             raise refused_part(tree, types, lambda part: _engine_type(part, schema, place), fault) from None
-        return untyped.held_as(narrowed(kind, tree, schema))
+        return untyped.held_as(with_precision(kind, tree, schema))
 
     def held_as(self, kind: pa.DataType) -> Expr:
         """The value in a column of another type."""

@@ -63,7 +63,7 @@ def with_watermark(node: Node, watermark: Watermark) -> Node:
     def clocked(below: Node) -> Node:
         if isinstance(below, Scan):
             return replace(below, watermark=watermark)
-        return replace(below, how=below.how.with_clock(watermark.column)) if isinstance(below, Join) else below
+        return replace(below, method=below.method.with_clock(watermark.column)) if isinstance(below, Join) else below
 
     return _carried(node, clocked)
 

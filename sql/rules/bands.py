@@ -75,7 +75,7 @@ class _Rule:
             return closing(replace(node, input=self.of(node.input)), self.settings, self.once)
         if isinstance(node, Join):
             # What answers a left row once may change afterwards.
-            right = replace(self, once=self.once and not node.how.answers_once)
+            right = replace(self, once=self.once and not node.method.answers_once)
             return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
         return rebuilt(node, self.of)
 
@@ -196,7 +196,7 @@ class _Rule:
             self.settings.distance("watermark_delay", whole)
 
     def _refuse_wide(self, found: _RangeJoin) -> None:
-        widest, band, kind = self.settings.number("max_join_range"), found.how.band, found.time_type
+        widest, band, kind = self.settings.number("max_join_range"), found.method.band, found.time_type
         if widest is None or not pa.types.is_timestamp(kind):
             return
         width = None if band.lower is None or band.upper is None else band.upper - band.lower
@@ -220,48 +220,48 @@ class _Rule:
         if not self.once or found.join.kind in (JoinKind.INNER, JoinKind.SEMI):
             return found
         place = "SETTINGS output" if self.settings["output"] == "append" else "EMIT"
-        return _RangeJoin.of(found.join, padded_once(found.join, found.how, place))
+        return _RangeJoin.of(found.join, padded_once(found.join, found.method, place))
 
 
 @dataclass(frozen=True)
 class _RangeJoin:
-    """A join with its method, which is ``how``."""
+    """A join with its method, which is ``method``."""
 
     join: Join
-    how: Range
+    method: Range
 
     @staticmethod
-    def of(join: Join, how: Range) -> _RangeJoin:
-        return _RangeJoin(replace(join, how=how), how)
+    def of(join: Join, method: Range) -> _RangeJoin:
+        return _RangeJoin(replace(join, method=method), method)
 
     def with_join(self, join: Join) -> _RangeJoin:
         return replace(self, join=join)
 
     @property
     def state(self) -> RangeState:
-        return self.how.bound(self.join.sides)
+        return self.method.bound(self.join.sides)
 
     @property
     def time_type(self) -> pa.DataType:
         """The type of both columns of the band."""
-        return self.join.left.schema.field(self.how.band.left).type
+        return self.join.left.schema.field(self.method.band.left).type
 
 
 def _symmetric(join: Join) -> bool:
     """SEMI and ANTI joins of append streams are one-shot only where no range of time says what is to come yet."""
     appends = not join.left.updates and not join.right.updates
-    how = join.how
+    method = join.method
     if join.kind is JoinKind.MARK:
         return False
-    one_shot = isinstance(how, Enrichment) and join.kind in _LEFT_ONLY and how.alignment is None
-    return isinstance(how, Bidirectional) or (one_shot and appends)
+    one_shot = isinstance(method, Enrichment) and join.kind in _LEFT_ONLY and method.alignment is None
+    return isinstance(method, Bidirectional) or (one_shot and appends)
 
 
-def padded_once(join: Join, how: Range, place: str) -> Range:
+def padded_once(join: Join, method: Range, place: str) -> Range:
     """The method of the join whose padded rows leave when nothing can match them any more. Raises Unsupported where
     this never is.
     """
-    state = how.bound(join.sides)
+    state = method.bound(join.sides)
     reasons = [state.left_open()] if join.kind != JoinKind.RIGHT else []
     reasons += [state.right_open()] if join.kind in (JoinKind.RIGHT, JoinKind.FULL) else []
     for reason in reasons:
@@ -273,12 +273,12 @@ def padded_once(join: Join, how: Range, place: str) -> Range:
                 fix="give both bounds, and watermarks: WATERMARK FOR .. in the table, or SETTINGS watermark_delay for "
                 "streams; or SETTINGS output = 'changelog'",
             )
-    return replace(how, append=True)
+    return replace(method, append=True)
 
 
 def _rank(found: _RangeJoin) -> tuple[int, bool, int]:
     """How many sides are cleared, whether there are two bounds, how many columns follow a watermark."""
-    state, band = found.state, found.how.band
+    state, band = found.state, found.method.band
     cleared = [state.left_open(), state.right_open()].count("")
     followed = [band.left_shift, band.right_shift]
     return cleared, band.lower is not None and band.upper is not None, 2 - followed.count(None)
@@ -303,7 +303,7 @@ def _in_watermarks(width: int, kind: pa.DataType) -> int:
 
 def _refuse_empty(found: _RangeJoin) -> None:
     """Under Timeplus rules; an interval join of tables may match nothing."""
-    join, band = found.join, found.how.band
+    join, band = found.join, found.method.band
     if band.lower is None or band.upper is None or band.lower <= band.upper:
         return
     if rules_of(join.left) == rules_of(join.right) == Rules.TIMEPLUS:

@@ -93,7 +93,7 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
         raise _not_covered(join, missing)
     if not keys and join.kind.is_existence:
         keys, rest = [_existing(join, left, right, rest, numbers)], []
-    if not keys and isinstance(join.how, Enrichment) and join.how.everywhere:
+    if not keys and isinstance(join.method, Enrichment) and join.method.everywhere:
         return _once(join, left, right, rest, numbers)
     if not keys and join.kind in _WITH_ONE_ROW and (join.left.single_row or join.right.single_row):
         return _with_one_row(join, left, right, rest, numbers)
@@ -128,16 +128,16 @@ _WITH_ONE_ROW = (JoinKind.INNER, JoinKind.LEFT)
 
 def _with_one_row(join: Join, left: JoinSide, right: JoinSide, terms: list[Expr], numbers: Iterator[int]) -> Join:
     """Each row with the one row of the other side, which goes to every bucket."""
-    if isinstance(join.how, Enrichment):
+    if isinstance(join.method, Enrichment):
         return _once(join, left, right, terms, numbers)
-    if not isinstance(join.how, Bidirectional):
+    if not isinstance(join.method, Bidirectional):
         raise _no_equality(join)
     if not join.right.single_row:
         if join.kind is JoinKind.LEFT:
             raise _no_equality(join)
         left, right = right, left
     bound = _moving_bound(left, right, terms, numbers, join.place)
-    made = replace(join, left=left.with_hidden(), right=right.with_hidden(), on=(), how=DynamicFilter(bound))
+    made = replace(join, left=left.with_hidden(), right=right.with_hidden(), on=(), method=DynamicFilter(bound))
     return replace(made, residual=conjunction(terms), max_buffered_bytes=None)
 
 
@@ -176,23 +176,23 @@ def _nested_loop(join: Join) -> Unsupported:
 
 def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[Expr], numbers: Iterator[int]) -> Join:
     """What the join takes beside its keys: by its kind a residual condition, an inequality, times."""
-    how = join.how
-    if join.null_safe and not how.null_safe:
+    method = join.method
+    if join.null_safe and not method.null_safe:
         raise Unsupported(
             "IS NOT DISTINCT FROM is not supported in a join that answers each row once with one other",
             where=join.place,
             fix="write =, or compare values that are not NULL: coalesce(l.key, '') = coalesce(r.key, '')",
         )
-    if isinstance(how, AsofOnce):
-        return with_nearest_once(join, how, left, right, rest, numbers)
-    if isinstance(how, Asof):
-        return with_nearest(join, how, left, right, rest, numbers)
-    if isinstance(how, Latest) and rest:
+    if isinstance(method, AsofOnce):
+        return with_nearest_once(join, method, left, right, rest, numbers)
+    if isinstance(method, Asof):
+        return with_nearest(join, method, left, right, rest, numbers)
+    if isinstance(method, Latest) and rest:
         raise no_condition(join, rest[0])
-    if isinstance(how, Temporal):
-        times = Comparison(join.left.column(how.left), join.right.column(how.right), ">=")
+    if isinstance(method, Temporal):
+        times = Comparison(join.left.column(method.left), join.right.column(method.right), ">=")
         first, second = _paired(left, right, times, numbers, join.place)
-        join = replace(join, how=replace(how, left=first, right=second))
+        join = replace(join, method=replace(method, left=first, right=second))
     return replace(join, residual=conjunction(rest))
 
 
@@ -200,7 +200,7 @@ def _version_key(join: Join) -> set[str]:
     """TEMPORAL: the columns that are the keys. Further equalities are tested on the version that they find:
     a version ends when the next one of its primary key begins, whatever its other columns.
     """
-    if not isinstance(join.how, Temporal) or not isinstance(join.right, Scan):
+    if not isinstance(join.method, Temporal) or not isinstance(join.right, Scan):
         return set()
     return {join.right.internal(name) for name in join.right.stream.primary_key}
 
@@ -225,9 +225,9 @@ def no_condition(join: Join, term: Expr) -> Unsupported:
 
 
 def _no_equality(join: Join) -> Unsupported:
-    if join.how.takes_one:
+    if join.method.takes_one:
         return Unsupported(
-            f"{join.how.called} join needs at least one equality of a left and a right column",
+            f"{join.method.called} join needs at least one equality of a left and a right column",
             where=join.place,
             fix="add it: ON l.key = r.key AND ..",
         )

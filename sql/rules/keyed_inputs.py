@@ -41,7 +41,7 @@ def _is_memo(node: Node) -> bool:
 def _of_join(join: Join) -> Join:
     left = _side(join.left, tuple(left for left, _ in join.keys))
     right = _side(join.right, tuple(right for _, right in join.keys))
-    if join.how.goes_by_arrival:
+    if join.method.goes_by_arrival:
         left, right = _by_arrival(left), _by_arrival(right)
     return replace(join, left=left, right=right)
 

@@ -79,7 +79,7 @@ def _is_identity(node: Map) -> bool:
 
 def _join(join: Join, terms: list[Expr]) -> Node:
     left, right = set(join.left.schema.names), set(join.right.schema.names)
-    one_of_many = join.how.takes_one
+    one_of_many = join.method.takes_one
     inner = join.kind == JoinKind.INNER and not one_of_many
     unpadded_left = join.kind in (JoinKind.INNER, JoinKind.LEFT) or join.kind.is_existence
     where_left = over(terms, left) if unpadded_left else []

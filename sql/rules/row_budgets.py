@@ -37,9 +37,9 @@ def row_budgets(plan: QueryPlan) -> QueryPlan:
 def _budgeted(node: Node, most: int) -> Node:
     made = rebuilt(node, lambda below: _budgeted(below, most))
     if isinstance(made, Join):
-        if not isinstance(made.how, Bidirectional) or not made.keys:
+        if not isinstance(made.method, Bidirectional) or not made.keys:
             raise Unsupported(
-                f"the join {made.how.operator} has no budget of rows for a key",
+                f"the join {made.method.operator} has no budget of rows for a key",
                 where=_WHERE,
                 fix=f"JOIN .. ON with an equality, of rows that stay until they are taken back; or {_WARN}",
             )

@@ -36,14 +36,14 @@ from dovetail.sql.plan.conditions.versions import temporal_sides, versions
 from dovetail.sql.plan.joins import (
     Asof,
     AsofOnce,
-    AsWritten,
     Bidirectional,
     Enrichment,
     JoinMethod,
     Latest,
+    UnresolvedJoin,
 )
 from dovetail.sql.plan.joins.alignment import AlignedJoinMethod
-from dovetail.sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
+from dovetail.sql.plan.joins.unresolved_join import LAG_BEHIND, JoinSyntax, Lag
 from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import ArrayJoin, Join, Map, Node, Scan, Window, rebuilt
 from dovetail.sql.plan.properties import rules_of, source_of, walk
@@ -65,8 +65,8 @@ def _below(node: Node, settings: QuerySettings) -> Node:
     made = rebuilt(node, lambda below: _below(below, settings))
     if isinstance(node, Map) and isinstance(made, Map):
         return _passing_on(made, len(node.input.schema) if _passes_all(node) else 0)
-    if isinstance(made, Join) and isinstance(made.how, AsWritten):
-        return _chosen(made, made.how, settings)
+    if isinstance(made, Join) and isinstance(made.method, UnresolvedJoin):
+        return _chosen(made, made.method, settings)
     return made
 
 
@@ -83,30 +83,30 @@ def _passing_on(node: Map, before: int) -> Map:
     return replace(node, columns=(*identity(node.input), *node.columns[before:])) if before else node
 
 
-def _chosen(join: Join, written: AsWritten, settings: QuerySettings) -> Join:
-    limited = replace(join, max_buffered_bytes=_limit(join, written.choice, settings))
-    match written.choice:
-        case Choice.ALL:
+def _chosen(join: Join, written: UnresolvedJoin, settings: QuerySettings) -> Join:
+    limited = replace(join, max_buffered_bytes=_limit(join, written.syntax, settings))
+    match written.syntax:
+        case JoinSyntax.ALL:
             made = _of_all(limited)
-        case Choice.ASOF:
+        case JoinSyntax.ASOF:
             made = _asof(limited, settings)
-        case Choice.LATEST:
+        case JoinSyntax.LATEST:
             made = _latest(limited)
-        case Choice.TEMPORAL:
+        case JoinSyntax.TEMPORAL:
             made = _temporal(limited, written.as_of)
-        case Choice.PROCESS_TIME:
+        case JoinSyntax.PROCESS_TIME:
             made = _with_small_table(limited)
         case _:
-            assert_never(written.choice)
+            assert_never(written.syntax)
     return made if written.lag is None else _aligned(made, written.lag, settings)
 
 
-def _limit(join: Join, choice: Choice, settings: QuerySettings) -> int | None:
+def _limit(join: Join, syntax: JoinSyntax, settings: QuerySettings) -> int | None:
     """A hybrid join has none: the setting says how much of it is in memory."""
     if settings.text("default_hash_join") == "hybrid":
         return None
     given = settings.number("join_max_buffered_bytes")
-    if given is not None or choice != Choice.ALL:
+    if given is not None or syntax != JoinSyntax.ALL:
         return given
     unbounded = _timeplus(join) and not join.left.updates and not join.right.updates
     return APPEND_BUFFERED_BYTES if unbounded else None
@@ -127,13 +127,13 @@ def _of_all(join: Join) -> Join:
     timeplus = _timeplus(join)
     if kind.is_existence:
         once = timeplus and not left.updates
-        return replace(join, how=Enrichment() if once else Bidirectional())
+        return replace(join, method=Enrichment() if once else Bidirectional())
     if not timeplus or left.updates == right.updates or (_of_appends(left) and _of_appends(right)):
-        return replace(join, how=Bidirectional())
+        return replace(join, method=Bidirectional())
     turned = left.updates
     wanted = JoinKind.RIGHT if turned else JoinKind.LEFT
     if kind == wanted or (kind == JoinKind.INNER and not turned):
-        return replace(_turned(join) if turned else join, how=Enrichment())
+        return replace(_turned(join) if turned else join, method=Enrichment())
     if turned:
         raise Unsupported(
             f"{kind.value.upper()} JOIN of an updating stream with an append stream is not supported: "
@@ -153,7 +153,7 @@ def _of_appends(node: Node) -> bool:
     """Whether ``node`` joins nothing but append streams, symmetrically."""
     return all(
         (isinstance(part, Scan) and part.stream.kind == Kind.APPEND)
-        or (isinstance(part, Join) and isinstance(part.how, Bidirectional))
+        or (isinstance(part, Join) and isinstance(part.method, Bidirectional))
         or isinstance(part, Map | Window | ArrayJoin)
         for part in walk(node)
     )
@@ -168,9 +168,9 @@ def _asof(join: Join, settings: QuerySettings) -> Join:
         )
     made = _turned(join) if join.kind == JoinKind.RIGHT else join
     if not _timeplus(made) or made.left.updates:
-        return replace(made, how=Asof())
+        return replace(made, method=Asof())
     _refuse_retractions(made, "ASOF JOIN")
-    return replace(made, how=AsofOnce(keep_versions=_kept_versions(settings)), right=versions(made.right))
+    return replace(made, method=AsofOnce(keep_versions=_kept_versions(settings)), right=versions(made.right))
 
 
 def _kept_versions(settings: QuerySettings) -> int:
@@ -211,7 +211,7 @@ def _latest(join: Join) -> Join:
             where=join.place,
             fix=f"{_answering_anew(made.right)}, or put an append stream on the left",
         )
-    return replace(made, how=Latest())
+    return replace(made, method=Latest())
 
 
 def _answering_anew(right: Node) -> str:
@@ -233,7 +233,7 @@ def _temporal(join: Join, as_of: Expr | None) -> Join:
     if as_of is None:
         raise InternalError("FOR SYSTEM_TIME AS OF has a time")
     sides = temporal_sides(join.left, join.right, as_of, join.place)
-    return replace(join, left=sides.left, right=sides.right, how=sides.how)
+    return replace(join, left=sides.left, right=sides.right, method=sides.method)
 
 
 def _with_small_table(join: Join) -> Join:
@@ -247,16 +247,16 @@ def _with_small_table(join: Join) -> Join:
             fix="JOIN or LEFT JOIN with an append stream on the left; or an equality with the primary key: "
             "ON l.key = r.key",
         )
-    return replace(join, how=Enrichment(everywhere=True))
+    return replace(join, method=Enrichment(everywhere=True))
 
 
 def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:
-    how: JoinMethod = join.how
-    if isinstance(how, Latest) and join.kind != JoinKind.FULL:
+    method: JoinMethod = join.method
+    if isinstance(method, Latest) and join.kind != JoinKind.FULL:
         return _latest_as_of(join, lag, settings)
-    if isinstance(how, AlignedJoinMethod):
+    if isinstance(method, AlignedJoinMethod):
         sides = aligned(join.left, join.right, lag, settings)
-        return replace(join, left=sides.left, right=sides.right, how=replace(how, alignment=sides.alignment))
+        return replace(join, left=sides.left, right=sides.right, method=replace(method, alignment=sides.alignment))
     raise Unsupported(
         f"{LAG_BEHIND} is for joins that answer a left row once; this one answers anew when the right side changes",
         where=lag.place,
@@ -282,5 +282,5 @@ def _latest_as_of(join: Join, lag: Lag, settings: QuerySettings) -> Join:
         left=sides.left,
         right=sides.right,
         on=(*join.on, Expr.condition(not_after)),
-        how=AsofOnce(keep_versions=_kept_versions(settings), alignment=sides.alignment),
+        method=AsofOnce(keep_versions=_kept_versions(settings), alignment=sides.alignment),
     )

@@ -28,8 +28,8 @@ from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.expressions.comparison import comparison
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjunction, split
-from dovetail.sql.plan.joins import Apply, AsWritten
-from dovetail.sql.plan.joins.as_written import Choice
+from dovetail.sql.plan.joins import Apply, UnresolvedJoin
+from dovetail.sql.plan.joins.unresolved_join import JoinSyntax
 from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import (
     Aggregate,
@@ -62,15 +62,15 @@ def unnest(plan: QueryPlan) -> QueryPlan:
 def _unnested(node: Node) -> Node:
     """The innermost Apply first."""
     made = rebuilt(node, _unnested)
-    if not isinstance(made, Join) or not isinstance(made.how, Apply):
+    if not isinstance(made, Join) or not isinstance(made.method, Apply):
         return made
-    if made.how.single:
+    if made.method.single:
         return _valued(made)
     if not made.kind.is_existence:
         return _lateral(made)
     found = _Pull.of_apply(made).of(made.right)
     on = [term.substituted(found.computed) for term in made.on] + found.terms
-    return with_table(replace(made, how=AsWritten(), right=found.node, on=tuple(on)))
+    return with_table(replace(made, method=UnresolvedJoin(), right=found.node, on=tuple(on)))
 
 
 def _valued(apply: Join) -> Node:
@@ -86,7 +86,7 @@ def _valued(apply: Join) -> Node:
     if groups is None:
         found = pull.of(apply.right)
         if not found.correlated:
-            return with_table(replace(apply, how=AsWritten(), right=found.node))
+            return with_table(replace(apply, method=UnresolvedJoin(), right=found.node))
         return _of_row(apply, found)
     joined, held = _beside_groups(apply, *groups)
     given = computed.substituted(held).held_as(computed.type)
@@ -103,7 +103,7 @@ def _beside_groups(apply: Join, grouped: Aggregate, terms: list[Expr]) -> tuple[
     renamed = Map(grouped, (*below, *((new, grouped.column(old)) for old, new in named.items())))
     counts = {one.name for one in grouped.aggregations if one.fold is Fold.COUNT}
     held = {old: _of_none(renamed.column(new), old in counts) for old, new in named.items()}
-    return replace(apply, kind=JoinKind.LEFT, how=AsWritten(), right=renamed, on=tuple(terms)), held
+    return replace(apply, kind=JoinKind.LEFT, method=UnresolvedJoin(), right=renamed, on=tuple(terms)), held
 
 
 def _lateral(apply: Join) -> Node:
@@ -125,7 +125,7 @@ def _lateral(apply: Join) -> Node:
             given, having = {name: _where(having, expr) for name, expr in given.items()}, None
         return Map(joined, (*identity(apply.left), *given.items()), having)
     found = pull.of(apply.right)
-    beside = replace(apply, how=AsWritten(), right=found.node, on=tuple(found.terms))
+    beside = replace(apply, method=UnresolvedJoin(), right=found.node, on=tuple(found.terms))
     computed = {name: found.computed.get(name) or found.node.column(name) for name in apply.right.schema.names}
     if apply.kind is JoinKind.LEFT and found.computed:
         there = _there(apply, found)
@@ -148,7 +148,7 @@ def _there(apply: Join, found: _Pulled) -> Expr:
 
 def _of_row(apply: Join, found: _Pulled) -> Node:
     """Each left row with the value of the one row that its key finds: NULL where there is none."""
-    joined = replace(apply, kind=JoinKind.LEFT, how=AsWritten(), right=found.node, on=tuple(found.terms))
+    joined = replace(apply, kind=JoinKind.LEFT, method=UnresolvedJoin(), right=found.node, on=tuple(found.terms))
     if is_of_table(found.node):
         return with_table(joined)
     (value,) = apply.right.schema.names
@@ -240,7 +240,7 @@ class _Pull:
 
     def _aggregate(self, node: Aggregate) -> _Pulled:
         """Groups are told apart by the columns that are equal to something around, too."""
-        below = (replace(self, once=True) if node.aggregations or node.gathered else self).of(node.input)
+        below = (replace(self, once=True) if node.aggregations or node.recomputed else self).of(node.input)
         if not below.correlated:
             return replace(below, node=replace(node, input=below.node))
         for term in below.terms:
@@ -268,7 +268,7 @@ class _Pull:
 
     def _join(self, node: Join) -> _Pulled:
         left, right = self.of(node.left), self.of(node.right)
-        every = isinstance(node.how, AsWritten) and node.how.choice == Choice.ALL
+        every = isinstance(node.method, UnresolvedJoin) and node.method.syntax == JoinSyntax.ALL
         left_stays = node.kind in _KEEPS_LEFT
         right_stays = every and node.kind in (JoinKind.INNER, JoinKind.RIGHT)
         asked = [term for term in node.on if self._reads(term)]

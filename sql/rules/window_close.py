@@ -52,8 +52,8 @@ def _closed(node: Node) -> Node:
     if isinstance(node, Aggregate):
         refuse_open(node, "EMIT")
         return node
-    if isinstance(node, Join) and isinstance(node.how, Range):
-        return _closed_range(node, node.how)
+    if isinstance(node, Join) and isinstance(node.method, Range):
+        return _closed_range(node, node.method)
     raise _endless()
 
 
@@ -72,15 +72,15 @@ def _later(node: Node, delay_ms: int) -> Node:
     return replace(node, watermark=replace(node.watermark, delay_ms=node.watermark.delay_ms + delay_ms))
 
 
-def _closed_range(join: Join, how: Range) -> Join:
-    if reason := how.bound(join.sides).never_closed():
+def _closed_range(join: Join, method: Range) -> Join:
+    if reason := method.bound(join.sides).never_closed():
         raise Unsupported(
             f"the windows of this join never close: {reason}",
             where="EMIT",
             fix="declare WATERMARK FOR in both tables, SETTINGS watermark_delay = '5s' for streams; or leave EMIT out",
         )
     outer = join.kind not in (JoinKind.INNER, JoinKind.SEMI)
-    return replace(join, how=replace(padded_once(join, how, "EMIT") if outer else how, closed=True))
+    return replace(join, method=replace(padded_once(join, method, "EMIT") if outer else method, closed=True))
 
 
 def _endless() -> Unsupported:

@@ -134,7 +134,7 @@ def sides(join: Join, demand: Demand) -> tuple[Demand, Demand]:
     to_right, to_left = dict(join.keys), {name: other for other, name in join.keys}
     over_right = of_left.over(to_right).renamed(to_right, join.right.schema)
     over_left = of_right.over(to_left).renamed(to_left, join.left.schema)
-    seen = of_right.over(to_left) if join.how.takes_one or join.how.answers_once else of_right
+    seen = of_right.over(to_left) if join.method.takes_one or join.method.answers_once else of_right
     return of_left & over_left, seen & over_right
 
 

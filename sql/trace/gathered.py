@@ -25,9 +25,9 @@ def grouped(node: Aggregate, rows: pa.Table) -> pa.Table:
     folded = _folded(node.aggregations, values, group, count)
     for one in node.aggregations:
         made = made.append_column(pa.field(one.name, one.type), folded.column(one.name))
-    if node.gathered:
-        gathered = _calls(node)(values, group, count)
-        for field, column in zip(gathered.schema, gathered.columns, strict=True):
+    if node.recomputed:
+        recomputed = _calls(node)(values, group, count)
+        for field, column in zip(recomputed.schema, recomputed.columns, strict=True):
             made = made.append_column(field, column)
     members: list[list[list[int]]] = [[] for _ in range(count)]
     for number, lineage in zip(group.tolist(), lineage_of(rows), strict=True):
@@ -57,9 +57,9 @@ def _call(one: Aggregation) -> str:
 
 
 def _calls(node: Aggregate) -> GroupCalls:
-    schema = pa.schema([pa.field(name, call.type) for name, call in node.gathered])
-    arguments = tuple(dict.fromkeys(name for _, call in node.gathered for name in call.columns))
-    return GroupCalls(tuple((name, call.text) for name, call in node.gathered), arguments, schema)
+    schema = pa.schema([pa.field(name, call.type) for name, call in node.recomputed])
+    arguments = tuple(dict.fromkeys(name for _, call in node.recomputed for name in call.columns))
+    return GroupCalls(tuple((name, call.text) for name, call in node.recomputed), arguments, schema)
 
 
 def ranked(node: TopN, rows: pa.Table, ledger: Ledger) -> pa.Table:

@@ -114,9 +114,9 @@ class Walk:
 
     def _joined(self, join: Join, demand: Demand, until_ms: int | None) -> pa.Table:
         of_left, of_right = sides(join, demand)
-        if join.how.answers_once:
+        if join.method.answers_once:
             return self._answered_once(join, of_left, of_right, until_ms)
-        if of_left.narrow or not of_right.narrow or join.how.takes_one:
+        if of_left.narrow or not of_right.narrow or join.method.takes_one:
             left = self.rows(join.left, of_left, until_ms)
             right = self.rows(join.right, of_right if of_right.narrow else _keys(left, join, 0), until_ms)
         else:
@@ -136,24 +136,24 @@ class Walk:
 
     def _chosen(self, join: Join, pairs: Pairs) -> Pairs:
         """The pairs of each left row that its method lets through, before the residual condition."""
-        how = join.how
-        if isinstance(how, Asof):
-            return nearest(pairs, how.inequality, how.tie_breaks, how.tolerance)
-        if isinstance(how, AsofOnce):
-            return nearest(pairs, how.inequality)
-        if isinstance(how, Latest):
+        method = join.method
+        if isinstance(method, Asof):
+            return nearest(pairs, method.inequality, method.tie_breaks, method.tolerance)
+        if isinstance(method, AsofOnce):
+            return nearest(pairs, method.inequality)
+        if isinstance(method, Latest):
             return latest(pairs)
-        if isinstance(how, Temporal):
-            found = nearest(pairs, TimeInequality(how.left, ">=", how.right))
-            return standing_versions(found, how.deleted)
+        if isinstance(method, Temporal):
+            found = nearest(pairs, TimeInequality(method.left, ">=", method.right))
+            return standing_versions(found, method.deleted)
         return pairs
 
     def _answered_once(self, join: Join, of_left: Demand, of_right: Demand, until_ms: int | None) -> pa.Table:
         """Each left row with what the right side held at the time of its record."""
         if join.kind is JoinKind.FULL:
             raise _not_walked("a FULL LATEST JOIN, which answers both sides", join.place)
-        waits = getattr(join.how, "alignment", None) is not None
-        if waits and not isinstance(join.how, AsofOnce):
+        waits = getattr(join.method, "alignment", None) is not None
+        if waits and not isinstance(join.method, AsofOnce):
             raise _not_walked("a join that waits for its right side (lag_behind)", join.place)
         self.ledger.note(ONCE)
         left = self.rows(join.left, of_left, until_ms)

@@ -11,7 +11,7 @@ from dovetail.sql.bind.reading import reading
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import Plan, plan_query, recompute
 from dovetail.sql.query_settings import Value
-from dovetail.sql.relations import Consulted
+from dovetail.sql.relations import TrackedCatalog
 from dovetail.sql.syntax.parse import parse, parse_one
 from dovetail.sql.syntax.statements import CreateStream, CreateView, Select
 from tests.conformance.memory import MemoryHost
@@ -66,7 +66,7 @@ class World:
 
     def over_content(self, query: str) -> Counter[tuple[object, ...]]:
         """The same query bound as one over ``table(x)``: every stream is its content."""
-        catalog = Consulted.of(self.engine.catalog)
+        catalog = TrackedCatalog.of(self.engine.catalog)
         written, dialect = reading(select(query), catalog)
         return self._answered(
             snapshot_of(written, catalog, lambda view: plan_query(view.name, view, catalog).stream(), dialect)

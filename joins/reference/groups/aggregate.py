@@ -17,11 +17,11 @@ from dovetail.joins.reference.side import ReferenceSide
 @dataclass
 class ReferenceAggregate:
     """A row for each group of equal keys. ``folds``: what is made of the values at a position of the rows, of their set
-    if DISTINCT; COUNT at None counts the rows. ``gathered``: functions of the rows of a group, in no order."""
+    if DISTINCT; COUNT at None counts the rows. ``recomputed``: functions of the rows of a group, in no order."""
 
     side: ReferenceSide
     folds: Sequence[tuple[Fold, int | None, bool]]
-    gathered: Sequence[Callable[[Sequence[Row]], object]] = ()
+    recomputed: Sequence[Callable[[Sequence[Row]], object]] = ()
     _result: Counter[Row] = field(default_factory=Counter)
 
     def on_batch(self, records: Sequence[Record]) -> Counter[Row]:
@@ -37,7 +37,7 @@ class ReferenceAggregate:
 
     def _aggregates(self, rows: Sequence[Row]) -> Row:
         folded = tuple(self._folded(rows, *fold) for fold in self.folds)
-        return folded + tuple(function(rows) for function in self.gathered)
+        return folded + tuple(function(rows) for function in self.recomputed)
 
     @staticmethod
     def _folded(rows: Sequence[Row], fold: Fold, position: int | None, distinct: bool) -> object:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import UnknownName
 from dovetail.sql.bind.aggregates import is_grouped
-from dovetail.sql.bind.reading import spelled_out
+from dovetail.sql.bind.reading import inlined_reading
 from dovetail.sql.query_settings import Value
 from dovetail.sql.relations import Relations
 from dovetail.sql.syntax.calls import WINDOWS, function_name
@@ -38,7 +38,7 @@ def inlined(
         return query, {}
     if not isinstance(view, CreateView) or (is_grouped(query) and tells(view)):
         return query, {}
-    inner, settings = inlined(spelled_out(view, catalog)[0], catalog, tells)
+    inner, settings = inlined(inlined_reading(view, catalog)[0], catalog, tells)
     of_rows = {name: value for name, value in view.settings.items() if name not in _OF_OUTPUT}
     return query.copy().with_(name, as_=inner.copy()), {**settings, **of_rows}
 

@@ -22,7 +22,7 @@ from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.expressions.predicates import conjuncts
 from dovetail.sql.plan.conditions.lag import LAG_FORM
-from dovetail.sql.plan.joins.as_written import LAG_BEHIND, AsWritten, Choice, Lag
+from dovetail.sql.plan.joins.unresolved_join import LAG_BEHIND, JoinSyntax, Lag, UnresolvedJoin
 from dovetail.sql.query_settings import QuerySettings
 from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.intervals import milliseconds
@@ -30,16 +30,18 @@ from dovetail.sql.syntax.intervals import milliseconds
 _AS_OF = "FOR SYSTEM_TIME AS OF"
 
 
-def as_written(join: exp.Join, modifiers: Sequence[exp.Expr], left: Scope, both: Scope) -> AsWritten:
+def unresolved_join(join: exp.Join, modifiers: Sequence[exp.Expr], left: Scope, both: Scope) -> UnresolvedJoin:
     """``modifiers``: those of ON, as ``terms_of`` finds them."""
     lag = _lag(modifiers, both, place_of(join, "JOIN .. ON"))
     time = event_time(join.this)
     if time is not None:
         tree = resolved(time, left, _AS_OF)
         as_of = Expr.over(tree, pa.schema(list(left.types.items())), place_of(time, _AS_OF))
-        return AsWritten(Choice.TEMPORAL, as_of, lag)
+        return UnresolvedJoin(JoinSyntax.TEMPORAL, as_of, lag)
     method = join.method.upper()
-    return AsWritten(Choice(method) if method in (Choice.ASOF, Choice.LATEST) else Choice.ALL, lag=lag)
+    return UnresolvedJoin(
+        JoinSyntax(method) if method in (JoinSyntax.ASOF, JoinSyntax.LATEST) else JoinSyntax.ALL, lag=lag
+    )
 
 
 def kind_of(join: exp.Join) -> JoinKind:
@@ -103,19 +105,19 @@ def _whole_ms(length: Decimal, place: str) -> int:
     return int(length)
 
 
-def refuse_method(how: AsWritten, kind: JoinKind, place: str) -> None:
+def refuse_method(method: UnresolvedJoin, kind: JoinKind, place: str) -> None:
     """What is said of a join with ``table(x)`` or with what is looked up, neither of which has an order in time."""
-    if how.choice != Choice.ALL:
-        written = f"{how.choice} JOIN" if how.choice != Choice.TEMPORAL else f"JOIN .. {how.choice}"
+    if method.syntax != JoinSyntax.ALL:
+        written = f"{method.syntax} JOIN" if method.syntax != JoinSyntax.TEMPORAL else f"JOIN .. {method.syntax}"
         shown = written if kind == JoinKind.INNER else f"{kind.upper()} {written}"
         raise Unsupported(
             f"{shown} needs a stream on both sides: table(x) is read once, and what is looked up has no order",
             where=place,
             fix=f"{written} with the stream itself, or JOIN table(x) by equalities",
         )
-    if how.lag is not None:
+    if method.lag is not None:
         raise Unsupported(
             f"{LAG_BEHIND} waits for a stream on the right: table(x), and what is looked up, is there",
-            where=how.lag.place,
+            where=method.lag.place,
             fix=f"leave {LAG_BEHIND} out",
         )

@@ -13,11 +13,11 @@ from dovetail.joins.dataflow.ports import JoinKind, Pad
 from dovetail.sql.bind.clauses import is_process_time
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.join_method import (
-    as_written,
     direct_joins,
     kind_of,
     refuse_method,
     terms_of,
+    unresolved_join,
     using_names,
 )
 from dovetail.sql.bind.resolve import Expressions
@@ -25,8 +25,8 @@ from dovetail.sql.bind.scope import place_of
 from dovetail.sql.expressions.comparison import comparison
 from dovetail.sql.expressions.expression import Expr, coalesce, equality
 from dovetail.sql.expressions.predicates import conjuncts
-from dovetail.sql.plan.joins import AsWritten
-from dovetail.sql.plan.joins.as_written import Choice
+from dovetail.sql.plan.joins import UnresolvedJoin
+from dovetail.sql.plan.joins.unresolved_join import JoinSyntax
 from dovetail.sql.plan.maps import filtered, identity
 from dovetail.sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin
 from dovetail.sql.plan.properties import rules_of
@@ -54,15 +54,15 @@ def joined(
     schema = scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
     on_place = place_of(on, "JOIN .. ON") if on is not None else place
     terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)
-    how = as_written(join, modifiers, left.scope, scope)
+    method = unresolved_join(join, modifiers, left.scope, scope)
     if is_process_time(join.this) and not isinstance(right.node, LookupTable):
-        how = replace(how, choice=Choice.PROCESS_TIME)
+        method = replace(method, syntax=JoinSyntax.PROCESS_TIME)
     if kind == JoinKind.ANTI and not isinstance(left.node, Static) and not expressions.bounded:
         left = replace(left, node=_with_keys(left.node, right.node, terms))
     if expressions.bounded:
-        node: Node = Join(kind, how, left.node, right.node, terms, place=place)
+        node: Node = Join(kind, method, left.node, right.node, terms, place=place)
     else:
-        node = _node(kind, left.node, right.node, terms, how, settings, place)
+        node = _node(kind, left.node, right.node, terms, method, settings, place)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
     leads = left.scope.dialect.merged_first if expressions.bounded else rules_of(node) == Rules.RISINGWAVE
@@ -116,7 +116,7 @@ def _node(
     left: Node,
     right: Node,
     on: tuple[Expr, ...],
-    how: AsWritten,
+    method: UnresolvedJoin,
     settings: QuerySettings,
     place: str,
 ) -> Node:
@@ -128,10 +128,10 @@ def _node(
             fix="put a stream on the left",
         )
     if isinstance(left, Static) or isinstance(right, Static):
-        refuse_method(how, kind, place)
+        refuse_method(method, kind, place)
         return _static_join(kind, left, right, on, pad, place)
     if isinstance(right, LookupTable):
-        refuse_method(how, kind, place)
+        refuse_method(method, kind, place)
         return LookupJoin(left, right, kind, on, pad=pad, place=place)
     if direct_joins(settings) == "only":
         raise Unsupported(
@@ -140,7 +140,7 @@ def _node(
             where=place,
             fix="leave the setting out, or SETTINGS join_algorithm = 'direct, hash'",
         )
-    return Join(kind, how, left, right, on, pad=pad, place=place)
+    return Join(kind, method, left, right, on, pad=pad, place=place)
 
 
 def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], pad: Pad, place: str) -> Node:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.expressions.times.digits import marked
+from dovetail.sql.expressions.times.timestamp_precision import marked
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit, arity_of
 from dovetail.sql.functions.typed import Typed, filled
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.expressions.times.digits import marked
+from dovetail.sql.expressions.times.timestamp_precision import marked
 from dovetail.sql.functions.arguments import whole
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import COMMON

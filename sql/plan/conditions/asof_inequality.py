@@ -50,7 +50,7 @@ class _Inequality:
 
 
 def with_nearest_once(
-    join: Join, how: AsofOnce, left: JoinSide, right: JoinSide, terms: Sequence[Expr], numbers: Iterator[int]
+    join: Join, method: AsofOnce, left: JoinSide, right: JoinSide, terms: Sequence[Expr], numbers: Iterator[int]
 ) -> Join:
     """``join``, a one-shot ASOF join, with its inequality, whose columns are computed where they are none, and with its
     residual condition.
@@ -62,11 +62,11 @@ def with_nearest_once(
     if second := _inequalities(left, right, beside):
         raise _not_one(join, 1 + len(second))
     residual = conjunction([term for term in terms if term != chosen.term])
-    return replace(join, how=replace(how, inequality=made), residual=residual)
+    return replace(join, method=replace(method, inequality=made), residual=residual)
 
 
 def with_nearest(
-    join: Join, how: Asof, left: JoinSide, right: JoinSide, terms: Sequence[Expr], numbers: Iterator[int]
+    join: Join, method: Asof, left: JoinSide, right: JoinSide, terms: Sequence[Expr], numbers: Iterator[int]
 ) -> Join:
     """As ``with_nearest_once``, of the join that updates: with a tolerance in place of a residual condition."""
     chosen, tolerance, beside = _parts(join, left, right, terms)
@@ -76,8 +76,8 @@ def with_nearest(
     kind = right.with_hidden().schema.field(made.right).type
     distance = None if tolerance is None else _distance(join, chosen, tolerance, made.looks_back, kind)
     tie_breaks = next(iter(join.right.unique_keys), ())
-    nearest = replace(how, inequality=made, tie_breaks=tie_breaks, tolerance=distance)
-    return replace(join, how=nearest, residual=None)
+    nearest = replace(method, inequality=made, tie_breaks=tie_breaks, tolerance=distance)
+    return replace(join, method=nearest, residual=None)
 
 
 def _parts(

@@ -10,7 +10,7 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.plan.event_times import origin_of, with_watermark
 from dovetail.sql.plan.joins.alignment import Alignment
-from dovetail.sql.plan.joins.as_written import LAG_BEHIND, Lag
+from dovetail.sql.plan.joins.unresolved_join import LAG_BEHIND, Lag
 from dovetail.sql.plan.nodes import EventTimeOrigin, Node
 from dovetail.sql.query_settings import QuerySettings
 

@@ -34,7 +34,7 @@ class TemporalSides:
 
     left: Node
     right: Node
-    how: Temporal
+    method: Temporal
 
 
 def temporal_sides(left: Node, right: Node, as_of: Expr, place: str) -> TemporalSides:

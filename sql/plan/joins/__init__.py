@@ -9,15 +9,14 @@
     Temporal        each left row with the right row valid at its time
     DynamicFilter   every left row with the one row of the right side
     Apply           a subquery in a condition: the rule ``unnest`` makes one of the others of it
-    AsWritten       not chosen yet: the rule ``strategy`` makes one of the others of it
+    UnresolvedJoin  not chosen yet: the rule ``strategy`` makes one of the others of it
 
-Passes over a plan ask ``join.how`` rather than which kind it is: what a method answers stands in ``JoinMethod``.
+Passes over a plan ask ``join.method`` rather than which kind it is: what a method answers stands in ``JoinMethod``.
 """
 
 from __future__ import annotations
 
 from dovetail.sql.plan.joins.apply import Apply
-from dovetail.sql.plan.joins.as_written import AsWritten
 from dovetail.sql.plan.joins.asof import Asof
 from dovetail.sql.plan.joins.asof_once import AsofOnce
 from dovetail.sql.plan.joins.bidirectional import Bidirectional
@@ -27,10 +26,10 @@ from dovetail.sql.plan.joins.latest import Latest
 from dovetail.sql.plan.joins.method import JoinMethod
 from dovetail.sql.plan.joins.range import Range
 from dovetail.sql.plan.joins.temporal import Temporal
+from dovetail.sql.plan.joins.unresolved_join import UnresolvedJoin
 
 __all__ = [
     "Apply",
-    "AsWritten",
     "Asof",
     "AsofOnce",
     "Bidirectional",
@@ -40,4 +39,5 @@ __all__ = [
     "Latest",
     "Range",
     "Temporal",
+    "UnresolvedJoin",
 ]

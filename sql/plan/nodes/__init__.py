@@ -2,7 +2,7 @@
 
     Output
     └─ LookupJoin         each row answered once, from what stands there now
-       ├─ Join            Bidirectional, Range, Enrichment, Asof, ..: ``how`` says which; of several a MultiwayJoin
+       ├─ Join            Bidirectional, Range, Enrichment, Asof, ..: ``method`` says which; of several a MultiwayJoin
        │  │               or a DeltaJoin
        │  ├─ Map          computed columns, a filter
        │  │  └─ Window    TUMBLE or HOP: a row for each window; Sessions: with its own

@@ -32,14 +32,14 @@ class Aggregate(Partitioned):
 
     closing   groups go when the watermark has passed them; its column is one of ``by``
     closed    a row leaves once, when its group goes (EMIT ON WINDOW CLOSE)
-    gathered  columns that are computed from all rows of a group: calls of the engine's aggregates
+    recomputed  columns that are computed from all rows of a group: calls of the engine's aggregates
     """
 
     by: tuple[str, ...]
     aggregations: tuple[Aggregation, ...]
     closing: Closing | None = None
     closed: bool = False
-    gathered: tuple[tuple[str, Expr], ...] = ()
+    recomputed: tuple[tuple[str, Expr], ...] = ()
     place: str = ""
 
     @property
@@ -50,7 +50,7 @@ class Aggregate(Partitioned):
     def schema(self) -> pa.Schema:
         keys = [self.input.schema.field(name) for name in self.by]
         folded = [pa.field(one.name, one.type) for one in self.aggregations]
-        return pa.schema([*keys, *folded, *(pa.field(name, call.type) for name, call in self.gathered)])
+        return pa.schema([*keys, *folded, *(pa.field(name, call.type) for name, call in self.recomputed)])
 
     # -- changes --
 
@@ -61,7 +61,7 @@ class Aggregate(Partitioned):
     @cached_property
     def retracts(self) -> bool:
         """Of rows that stay, groups that are no more than their keys stay."""
-        only_keys = bool(self.by) and not self.aggregations and not self.gathered
+        only_keys = bool(self.by) and not self.aggregations and not self.recomputed
         return not self.closed and (not only_keys or self.input.retracts)
 
     @cached_property
@@ -139,20 +139,20 @@ class Aggregate(Partitioned):
     def pruned(self, needed: Set[str]) -> Node:
         """At least one column leaves."""
         kept = tuple(one for one in self.aggregations if one.name in needed)
-        gathered = tuple((name, call) for name, call in self.gathered if name in needed)
-        if not (kept or gathered or self.by):
-            kept, gathered = self.aggregations[:1], self.gathered if not self.aggregations else ()
+        recomputed = tuple((name, call) for name, call in self.recomputed if name in needed)
+        if not (kept or recomputed or self.by):
+            kept, recomputed = self.aggregations[:1], self.recomputed if not self.aggregations else ()
         wanted = {*self.by, *(one.argument for one in kept if one.argument)} | clock_column(self.input)
-        wanted |= names_read(*(call for _, call in gathered))
+        wanted |= names_read(*(call for _, call in recomputed))
         below = self.input.pruned(wanted or {self.input.schema.names[0]})
-        return replace(self, input=below, aggregations=kept, gathered=gathered)
+        return replace(self, input=below, aggregations=kept, recomputed=recomputed)
 
     # -- words --
 
     @property
     def line(self) -> str:
         parts = ["Aggregate", f"by={','.join(self.by) or 'none'}"]
-        made = [*(one.name for one in self.aggregations), *(name for name, _ in self.gathered)]
+        made = [*(one.name for one in self.aggregations), *(name for name, _ in self.recomputed)]
         parts += [", ".join(made)] if made else []
         parts += ["every row once, when its window is closed"] if self.closed else []
         return "  ".join([*parts, f"state: {self._state}", "engine=spark"])
@@ -174,8 +174,8 @@ class Aggregate(Partitioned):
         updates = self.input.retracts
         extremes = (Fold.MIN, Fold.MAX)
         kept = [one.argument for one in self.aggregations if one.distinct or (updates and one.fold in extremes)]
-        gathered = [name for _, call in self.gathered for name in call.columns]
-        return tuple(dict.fromkeys([*kept, *gathered]))
+        recomputed = [name for _, call in self.recomputed for name in call.columns]
+        return tuple(dict.fromkeys([*kept, *recomputed]))
 
     def _computed(self, column: str) -> str:
         """A column whose name nobody has written, by what it is computed from."""
@@ -224,7 +224,7 @@ class Aggregate(Partitioned):
             node="aggregate",
             by=list(self.by),
             aggregations=[aggregation(one) for one in self.aggregations],
-            gathered=computed(self.gathered),
+            gathered=computed(self.recomputed),
             closing=closing(self.closing),
             closed=self.closed,
             input=self.input.canonical,

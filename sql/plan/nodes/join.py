@@ -27,7 +27,7 @@ from dovetail.sql.plan.nodes.window_column import WindowColumn
 
 @dataclass(frozen=True)
 class Join(Exchanged):
-    """Two streams, joined by equality of ``keys`` (pairs left, right) and ``residual``; ``how`` says the rest.
+    """Two streams, joined by equality of ``keys`` (pairs left, right) and ``residual``; ``method`` says the rest.
 
     Before the rule ``join_keys`` has run, the whole condition stands in ``on``, conjunct by conjunct.
 
@@ -38,7 +38,7 @@ class Join(Exchanged):
     """
 
     kind: JoinKind
-    how: JoinMethod
+    method: JoinMethod
     left: Node
     right: Node
     on: tuple[Expr, ...] = ()
@@ -78,11 +78,11 @@ class Join(Exchanged):
 
     @cached_property
     def updates(self) -> bool:
-        return self.how.updates(self.kind, self.left.updates, self.right.updates)
+        return self.method.updates(self.kind, self.left.updates, self.right.updates)
 
     @cached_property
     def retracts(self) -> bool:
-        return self.how.updates(self.kind, self.left.retracts, self.right.retracts)
+        return self.method.updates(self.kind, self.left.retracts, self.right.retracts)
 
     @cached_property
     def grows(self) -> bool:
@@ -101,7 +101,7 @@ class Join(Exchanged):
     @cached_property
     def unique_keys(self) -> list[Key]:
         left, right = self.left.unique_keys, self.right.unique_keys
-        return self.how.unique_keys(KeyedSides(self.kind, self.pad, self.keys, left, right))
+        return self.method.unique_keys(KeyedSides(self.kind, self.pad, self.keys, left, right))
 
     @cached_property
     def nullable(self) -> Set[str]:
@@ -132,16 +132,16 @@ class Join(Exchanged):
 
     @cached_property
     def output_watermark(self) -> Watermark | None:
-        return self.how.watermark(self.sides)
+        return self.method.watermark(self.sides)
 
     def watermark_over(self, column: str) -> Watermark | None:
-        return self.how.with_clock(column).watermark(self.sides)
+        return self.method.with_clock(column).watermark(self.sides)
 
     def column_time(self, name: str) -> EventTime | None:
-        return None if self.updates or name not in self.how.passing_times else Passage(name, Fraction(0), self)
+        return None if self.updates or name not in self.method.passing_times else Passage(name, Fraction(0), self)
 
     def clock_shifts(self, column: str) -> tuple[int, ...] | None:
-        return self.how.with_clock(column).clock_shifts(self.sides)
+        return self.method.with_clock(column).clock_shifts(self.sides)
 
     def window_column(self, name: str) -> WindowColumn | None:
         return (self.left if name in self.left.schema.names else self.right).window_column(name)
@@ -154,17 +154,17 @@ class Join(Exchanged):
         equality those that find a row again.
         """
         keys = tuple(left for left, _ in self.keys)
-        return tuple(name for name in self.left.retraction_key if name not in keys) if self.how.everywhere else keys
+        return tuple(name for name in self.left.retraction_key if name not in keys) if self.method.everywhere else keys
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
         left = Exchange(self.left, self.left_cut)
-        right = Exchange(self.right, tuple(right for _, right in self.keys), self.how.everywhere)
+        right = Exchange(self.right, tuple(right for _, right in self.keys), self.method.everywhere)
         return (left,) if self.right.shared_with else (left, right)
 
     @cached_property
     def bucket_key(self) -> Cut | None:
-        if self.how.everywhere:
+        if self.method.everywhere:
             return tuple(map(self.column, self.left_cut))
         return tuple(self._cut(left, right) for left, right in self.keys)
 
@@ -180,15 +180,15 @@ class Join(Exchanged):
         return hybrid.of_joins
 
     def keeps(self, below: Node) -> bool:
-        return below is self.right or not self.how.answers_once or self.kind is JoinKind.FULL
+        return below is self.right or not self.method.answers_once or self.kind is JoinKind.FULL
 
     # -- rules --
 
     def pruned(self, needed: Set[str]) -> Self:
         wanted = needed | {name for pair in self.keys for name in pair} | names_read(self.residual)
-        wanted |= clock_column(self.left) | clock_column(self.right) | self.how.columns_read
+        wanted |= clock_column(self.left) | clock_column(self.right) | self.method.columns_read
         # The one row of a dynamic filter that nothing above reads adds nothing to a left row: it is left or not.
-        alone = isinstance(self.how, DynamicFilter) and needed.isdisjoint(self.right.schema.names)
+        alone = isinstance(self.method, DynamicFilter) and needed.isdisjoint(self.right.schema.names)
         kind = JoinKind.SEMI if alone and self.kind is JoinKind.INNER else self.kind
         return replace(self, kind=kind, left=self.left.pruned(wanted), right=self.right.pruned(wanted))
 
@@ -198,13 +198,13 @@ class Join(Exchanged):
     def line(self) -> str:
         written = conjunction(self.on)
         on = f"on={self.equalities or 'every row'}" if written is None else f"on {written.readable}"
-        parts = [f"{self.how.operator} {self.kind.value}", *([f"as {self.mark}"] if self.mark else []), on]
-        parts += [*self.how.conditions(self.sides), *residual_text(self.residual)]
+        parts = [f"{self.method.operator} {self.kind.value}", *([f"as {self.mark}"] if self.mark else []), on]
+        parts += [*self.method.conditions(self.sides), *residual_text(self.residual)]
         if self.pad == Pad.DEFAULT:
             parts.append("unmatched=default")
         both = f"of both sides, once, {current(self.sides.left)}"
-        state = both if self.right.shared_with else self.how.state(self.kind, self.sides)
-        return "  ".join([*parts, *self.how.emission(), f"state: {state}", *self.limits, "engine=spark"])
+        state = both if self.right.shared_with else self.method.state(self.kind, self.sides)
+        return "  ".join([*parts, *self.method.emission(), f"state: {state}", *self.limits, "engine=spark"])
 
     @property
     def equalities(self) -> str:
@@ -221,7 +221,7 @@ class Join(Exchanged):
     def canonical(self) -> Form:
         own = members(
             node="join",
-            how=self.how.canonical,
+            how=self.method.canonical,
             null_safe=list(self.null_safe),
             mark=self.mark,
             budgeted=self.max_rows_per_key is not None,

@@ -42,8 +42,8 @@ class Scan(Leaf):
     deletes  with ``records``: a hidden column that is true where the record is a delete; such a version begins at the
              time of the record. '': deletes are left out
     stated   the WATERMARK clause of the stream; ``watermark`` is what the query goes by
-    kept_with   the alias of a scan that has the same rows, in the same join: they are read and kept as those of it. '':
-                they are for themselves
+    shared_with  the alias of a scan that has the same rows, in the same join: read and kept as those of it. '':
+                 they are for themselves
     upstream_watermarks  of a view: the watermarks that its query tells, by column; one is taken where it is asked for
     rekeyed  by ``changelog(x, k)``: the records are no upserts, but are read as such
     """

@@ -129,8 +129,8 @@ def _aggregates(first: Aggregate, second: Aggregate) -> Same | None:
             known[same] = _added(one.name)
             folded.append(replace(same, name=known[same]))
         names[one.name] = known[same]
-    gathered, called = _columns(first.gathered, second.gathered, below)
-    return replace(first, input=below[0], aggregations=tuple(folded), gathered=gathered), names | called
+    recomputed, called = _columns(first.recomputed, second.recomputed, below)
+    return replace(first, input=below[0], aggregations=tuple(folded), recomputed=recomputed), names | called
 
 
 def _closing(second: Aggregate, below: Same) -> Closing | None:
@@ -141,7 +141,7 @@ def _closing(second: Aggregate, below: Same) -> Closing | None:
 
 def _joins(first: Join, second: Join) -> Same | None:
     """Of joins whose rows stay: those that bound their state by time, or answer once, are their own."""
-    if not isinstance(first.how, Bidirectional) or bool(first.right.shared_with) != bool(second.right.shared_with):
+    if not isinstance(first.method, Bidirectional) or bool(first.right.shared_with) != bool(second.right.shared_with):
         return None
     left, right = both(first.left, second.left), both(first.right, second.right)
     if left is None or right is None or not _same(first.residual, second.residual, left, right):

@@ -25,7 +25,7 @@ def unbounded_joins(plan: Output | Node) -> Iterator[str]:
     ends = _SPILLS if isinstance(plan, Output) and plan.hybrid is not None and plan.hybrid.joins else _ENDS
     for join in _joins(plan):
         inputs = join.sides
-        if inputs.left.grows and inputs.right.grows and join.how.keeps_both(inputs):
+        if inputs.left.grows and inputs.right.grows and join.method.keeps_both(inputs):
             yield _told(join, ends)
 
 
@@ -63,9 +63,9 @@ def _watermarks(scans: list[Scan]) -> list[str]:
 
 def _range(join: Join, left: Scan, right: Scan) -> list[str]:
     """The condition on the times of both sides that ON lacks; an ASOF join has its own."""
-    if isinstance(join.how, Asof):
+    if isinstance(join.method, Asof):
         return []
-    if isinstance(join.how, Range) and None not in (join.how.band.lower, join.how.band.upper):
+    if isinstance(join.method, Range) and None not in (join.method.band.lower, join.method.band.upper):
         return []
     first, second = f"{left.alias}.{_time(left)}", f"{right.alias}.{_time(right)}"
     if left.rules == right.rules == Rules.TIMEPLUS:

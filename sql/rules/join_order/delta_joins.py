@@ -58,7 +58,7 @@ def as_delta_join(node: Node, names: Sequence[str]) -> DeltaJoin | None:
 
 
 def _is_inner(join: Join) -> bool:
-    return join.kind is JoinKind.INNER and isinstance(join.how, Bidirectional) and bool(join.keys)
+    return join.kind is JoinKind.INNER and isinstance(join.method, Bidirectional) and bool(join.keys)
 
 
 def _as_changes(node: Node) -> Node:

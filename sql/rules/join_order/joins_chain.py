@@ -179,7 +179,7 @@ def _read(node: Node, terms: Iterable[Expr]) -> bool:
 
 
 def is_plain(join: Join) -> bool:
-    return join.kind is JoinKind.INNER and isinstance(join.how, Bidirectional) and join.max_rows_per_key is None
+    return join.kind is JoinKind.INNER and isinstance(join.method, Bidirectional) and join.max_rows_per_key is None
 
 
 def pads_right(join: Join) -> bool:

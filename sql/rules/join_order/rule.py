@@ -68,7 +68,7 @@ class _Rule:
     chains: list[tuple[str, ...]] = field(default_factory=list)
 
     def of(self, node: Node) -> Node:
-        if isinstance(node, Join) and node.how.takes_one and node.how.answers_once:
+        if isinstance(node, Join) and node.method.takes_one and node.method.answers_once:
             # Of the rows of a batch it takes the last: the order of joins below is an order of rows.
             return node
         if isinstance(node, Join) and (made := self._with_left_joins(node)) is not None:

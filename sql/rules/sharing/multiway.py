@@ -38,7 +38,7 @@ def _merged(node: Node) -> Node:
 
 def _is_symmetric(join: Join) -> bool:
     """Whether its rows under a key are every combination of the rows of both sides, or padded left rows."""
-    if not isinstance(join.how, Bidirectional) or not join.keys:
+    if not isinstance(join.method, Bidirectional) or not join.keys:
         return False
     return join.kind is JoinKind.INNER or (join.kind is JoinKind.LEFT and join.residual is None)
 

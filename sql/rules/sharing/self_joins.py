@@ -36,7 +36,7 @@ def _of_fragment(fragment: Output) -> Output:
 def _made(node: Node) -> Node:
     """``node``, which may have more columns than before."""
     below = rebuilt(node, _made if isinstance(node, Map) else _inside)
-    if isinstance(below, Join) and isinstance(below.how, Bidirectional):
+    if isinstance(below, Join) and isinstance(below.method, Bidirectional):
         keys = tuple(left for left, _ in below.keys), tuple(right for _, right in below.keys)
         return below.with_inputs(*_together(below.inputs, keys))
     if isinstance(below, MultiwayJoin):

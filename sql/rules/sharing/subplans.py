@@ -51,7 +51,7 @@ def _of_fragment(fragment: Output) -> Output:
 def _as_subplan(node: Node) -> Subplan | None:
     """``node``, if several can read it; None if each reader needs one of its own."""
     if isinstance(node, Join):
-        return node if isinstance(node.how, Bidirectional) else None
+        return node if isinstance(node.method, Bidirectional) else None
     return node if isinstance(node, Keyed | MultiwayJoin | Aggregate) else None
 
 

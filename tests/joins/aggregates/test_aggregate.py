@@ -109,18 +109,18 @@ def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
 )
 def test_groups(keys: tuple[str, ...], ingest: Ingest, data: st.DataObject) -> None:
     primary_key = ("k", "id") if ingest in KEYED else ()
-    gathered = data.draw(st.booleans())
-    chosen = data.draw(st.lists(st.sampled_from(FOLDS), unique=True, min_size=0 if keys or gathered else 1))
+    recomputed = data.draw(st.booleans())
+    chosen = data.draw(st.lists(st.sampled_from(FOLDS), unique=True, min_size=0 if keys or recomputed else 1))
     operator = AggregateSpec(
         Port(ROWS, keys, ingest, primary_key),
         tuple(aggregation(*fold) for fold in chosen),
         insertions=ingest is Ingest.APPEND,
-        gathered=SortedPairs() if gathered else None,
+        recomputed=SortedPairs() if recomputed else None,
     )
     query = LocalQuery(dataflow(operator))
     positions = tuple(ROWS.names.index(key) for key in keys)
     side = ReferenceSide(ingest, positions, (0, 1) if primary_key else ())
-    of_reference = [lambda rows: sorted_pairs((row[1], row[2]) for row in rows)] if gathered else []
+    of_reference = [lambda rows: sorted_pairs((row[1], row[2]) for row in rows)] if recomputed else []
     folds = [(fold, ROWS.names.index(argument) if argument else None, distinct) for fold, argument, distinct in chosen]
     reference = ReferenceAggregate(side, folds, of_reference)
     standing: Counter[Row] = Counter()
@@ -139,9 +139,9 @@ def operator_of(
     aggregations: Sequence[Aggregation],
     schema: pa.Schema = ROWS,
     store: RunStore | None = None,
-    gathered: GroupFunction | None = None,
+    recomputed: GroupFunction | None = None,
 ) -> AggregateOperator:
-    spec = AggregateSpec(Port(schema, ("k",), Ingest.CHANGES), tuple(aggregations), gathered=gathered)
+    spec = AggregateSpec(Port(schema, ("k",), Ingest.CHANGES), tuple(aggregations), recomputed=recomputed)
     return AggregateOperator(spec, store if store is not None else RunStore(), "0")
 
 
@@ -172,7 +172,7 @@ def test_a_change_that_alters_no_aggregate_leaves_no_trace() -> None:
 
 def test_nothing_is_left_of_rows_that_are_gone() -> None:
     store = RunStore()
-    operator = operator_of([aggregation(*fold) for fold in FOLDS], store=store, gathered=SortedPairs())
+    operator = operator_of([aggregation(*fold) for fold in FOLDS], store=store, recomputed=SortedPairs())
     rows: list[Row] = [(k % 7, f"id{k}", k, k / 7) for k in range(100)]
     fed(operator, ROWS, rows, [1] * 100)
     fed(operator, ROWS, rows, [-1] * 100)

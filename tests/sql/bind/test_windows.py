@@ -150,7 +150,7 @@ def both(condition: str, kind: str = "JOIN") -> str:
 )
 def test_windows_that_close(world: World, condition: str, keys: tuple[tuple[str, str], ...], band: Band) -> None:
     join = the_join(world, both(condition))
-    assert (join.how, join.keys, join.residual) == (Range(band), keys, None)
+    assert (join.method, join.keys, join.residual) == (Range(band), keys, None)
 
 
 def test_null_safe_keys_beside_the_window(world: World) -> None:
@@ -172,7 +172,7 @@ def test_windows_of_updating_rows_never_close(world: World) -> None:
     same = "x.window_start = y.window_start"
     query = f"SELECT x.id FROM TUMBLE(p, ts, {MINUTE}) AS x JOIN TUMBLE(q, ts, {MINUTE}) AS y ON {same}"
     join = the_join(world, query)
-    assert (join.how, join.keys) == (Bidirectional(), (("x.window_start", "y.window_start"),))
+    assert (join.method, join.keys) == (Bidirectional(), (("x.window_start", "y.window_start"),))
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_windows_that_do_not_go_together_are_refused(world: World, query: str, m
 
 def test_a_window_may_stand_on_one_side(world: World) -> None:
     query = "SELECT window_start FROM tumble(l, 10s) AS x JOIN r ON x.k = r.k AND date_diff_within(5s, x.t, r.t)"
-    assert the_join(world, query).how == Range(Band("x.t", "r.t", -5_000, 5_000))
+    assert the_join(world, query).method == Range(Band("x.t", "r.t", -5_000, 5_000))
 
 
 def test_the_windows_of_a_view_are_columns_like_any_other(world: World) -> None:
     query = f"SELECT x.k FROM minutes JOIN TUMBLE(b, ts, {MINUTE}) AS x ON minutes.k = x.k AND minute = x.window_start"
-    assert the_join(world, query).how == Bidirectional()
+    assert the_join(world, query).method == Bidirectional()
 
 
 def test_conditions_pass_below_windows(world: World) -> None:

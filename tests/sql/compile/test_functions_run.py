@@ -52,7 +52,7 @@ def test_they_add_up_to_the_batch_result(query: str) -> None:
 def test_a_call_is_found_however_it_is_written() -> None:
     planner = Planner.of(*TABLES, TWICE.replace("def twice", "def Twice").replace("twice(x int)", "Twice(x int)"))
     plan = planner.plan("SELECT TWICE(k) AS a, twice(k) AS b FROM held")
-    assert plan.made_of.functions == ("twice",)
+    assert plan.dependencies.functions == ("twice",)
 
 
 def test_people_see_its_name_and_not_its_code() -> None:
@@ -90,7 +90,7 @@ def test_it_is_a_part_of_the_fingerprint() -> None:
 def test_what_a_call_takes(query: str, said: str, kind: type[SqlError] | None) -> None:
     planner = Planner.of(*TABLES, *FUNCTIONS, "CREATE STREAM logged (k int8, text string)")
     if kind is None:
-        assert planner.plan(query).made_of.functions
+        assert planner.plan(query).dependencies.functions
         return
     with pytest.raises(kind) as refused:
         planner.plan(query)
@@ -127,8 +127,8 @@ class TestCatalog:
         planner = Planner.of(*TABLES, TWICE, NEAR)
         planner.create("CREATE VIEW plain AS SELECT id, twice(k) AS d FROM held")
         planner.create("CREATE MATERIALIZED VIEW kept AS SELECT id, near(v, 1.0) AS n FROM held")
-        assert planner.plan("SELECT id, d FROM plain").made_of.functions == ("twice",)
-        assert planner.plan("SELECT id, n FROM kept").made_of.functions == ()
+        assert planner.plan("SELECT id, d FROM plain").dependencies.functions == ("twice",)
+        assert planner.plan("SELECT id, n FROM kept").dependencies.functions == ()
 
     def test_where_they_are_off_none_is_made_or_called(self) -> None:
         planner = Planner(Catalog.open("sqlite://", python_functions=False))
@@ -141,7 +141,7 @@ class TestCatalog:
         for statement in (*TABLES, TWICE):
             allowed.create(statement)
         refusing = Planner(Catalog.open(url, python_functions=False))
-        assert refusing.plan("SELECT id FROM held").made_of.functions == ()
+        assert refusing.plan("SELECT id FROM held").dependencies.functions == ()
         with pytest.raises(Unsupported, match="this process runs none"):
             refusing.plan("SELECT twice(k) FROM held")
         for planner in (allowed, refusing):

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dovetail.changelog.schema import Column, Included, RecordPart, StreamSchema
 from dovetail.sql.expressions.expression import Expr
-from dovetail.sql.plan.joins import Apply, AsWritten
+from dovetail.sql.plan.joins import Apply, UnresolvedJoin
 from dovetail.sql.plan.nodes import Join, LookupTable, Node, Scan, Static
 
 
@@ -66,7 +66,7 @@ def variants(hint: Any) -> Iterator[Variant]:
     elif hint in get_args(Node):
         yield Variant("", sample(hint), sample(hint, **{"mark" if hint is Join else "alias": "other"}))
     elif get_origin(hint) in (Union, types.UnionType):
-        yield from _of_union([arm for arm in get_args(hint) if arm not in (AsWritten, Apply)])
+        yield from _of_union([arm for arm in get_args(hint) if arm not in (UnresolvedJoin, Apply)])
     elif get_origin(hint) is tuple:
         yield from _of_tuple(get_args(hint))
     elif isinstance(hint, type) and issubclass(hint, StrEnum):

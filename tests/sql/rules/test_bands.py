@@ -40,9 +40,9 @@ def the_join(world: World, query: str, **settings: str | int) -> Join:
 
 
 def the_range(world: World, query: str, **settings: str | int) -> Range:
-    how = the_join(world, query, **settings).how
-    assert isinstance(how, Range)
-    return how
+    method = the_join(world, query, **settings).method
+    assert isinstance(method, Range)
+    return method
 
 
 def streams(condition: str) -> str:
@@ -119,13 +119,13 @@ def test_ranges_of_streams(world: World, condition: str, band: Band, delay_ms: i
 )
 def test_what_bounds_nothing_is_a_condition_like_any_other(world: World, condition: str) -> None:
     join = the_join(world, streams(condition))
-    assert join.how == Bidirectional()
+    assert join.method == Bidirectional()
     assert join.residual is not None
 
 
 def test_further_conditions_are_residual(world: World) -> None:
     join = the_join(world, streams("date_diff_within(10s, l.t, r.t) AND l.n < r.n AND l.seq > r.seq"))
-    assert isinstance(join.how, Range)
+    assert isinstance(join.method, Range)
     assert join.residual is not None
     assert join.residual.text == '("l.n" < "r.n") AND ("l.seq" > "r.seq")'
 
@@ -135,7 +135,7 @@ def test_settings_of_watermarks(world: World) -> None:
     join = the_join(world, streams("date_diff('second', l.t, r.t) >= 0"), **settings)
     (left, _) = (scan for scan in walk(join) if isinstance(scan, Scan))
     assert left.watermark == Watermark("t", 5_000, 30_000, shared=True, max_future_ms=3_600_000)
-    assert join.how == Range(Band("l.t", "r.t", 0, None))
+    assert join.method == Range(Band("l.t", "r.t", 0, None))
     join = the_join(world, streams("date_diff_within(9s, l.seq, r.seq)"), watermark_delay=7)
     (left, _) = (scan for scan in walk(join) if isinstance(scan, Scan))
     assert left.watermark is not None
@@ -175,7 +175,7 @@ def test_conditions_of_where_are_of_the_join(world: World) -> None:
 def test_the_band_that_bounds_more_is_taken(world: World) -> None:
     two = "a.tz >= b.tz AND a.tz <= b.tz + INTERVAL '1' MINUTE"
     join = the_join(world, tables(f"{two} AND a.ts >= b.ts"))
-    assert join.how == Range(Band("a.ts", "b.ts", 0, None))
+    assert join.method == Range(Band("a.ts", "b.ts", 0, None))
     assert join.residual is not None
 
 
@@ -194,16 +194,16 @@ def test_a_constant_on_the_way_shifts_the_watermark(world: World) -> None:
 def test_rows_that_can_be_taken_back_stay(world: World) -> None:
     near = "BETWEEN q.ts AND q.ts + INTERVAL '1' MINUTE"
     both = the_join(world, f"SELECT p.k FROM p LEFT JOIN q ON p.k = q.k AND p.ts {near}")
-    assert both.how == Range(Band("p.ts", "q.ts", 0, 60 * SECOND, None, None))
+    assert both.method == Range(Band("p.ts", "q.ts", 0, 60 * SECOND, None, None))
     assert "left the current rows, right the current rows" in both.line
     one = the_join(world, f"SELECT a.k FROM a JOIN q ON a.k = q.k AND a.ts {near}")
     assert "left all rows, unbounded: rows can be taken back" in one.line
-    assert the_join(world, "SELECT p.k FROM p JOIN q ON p.k = q.k AND p.ts > q.ts").how == Bidirectional()
+    assert the_join(world, "SELECT p.k FROM p JOIN q ON p.k = q.k AND p.ts > q.ts").method == Bidirectional()
 
 
 def test_one_shot_joins_have_no_band(world: World) -> None:
     join = the_join(world, "SELECT l.k FROM l JOIN m ON l.k = m.k AND date_diff_within(5s, l.t, m.t)")
-    assert join.how == Enrichment()
+    assert join.method == Enrichment()
 
 
 def test_the_state_of_a_side_is_named_with_what_clears_it(world: World) -> None:
@@ -302,10 +302,10 @@ def test_an_interval_of_tables_may_hold_nothing(world: World) -> None:
 
 
 def test_what_answers_a_semi_or_anti_join(world: World) -> None:
-    assert the_join(world, "SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k").how == Bidirectional()
-    assert the_join(world, "SELECT l.k FROM l LEFT ANTI JOIN r ON l.k = r.k").how == Enrichment()
+    assert the_join(world, "SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k").method == Bidirectional()
+    assert the_join(world, "SELECT l.k FROM l LEFT ANTI JOIN r ON l.k = r.k").method == Enrichment()
     near = the_join(world, "SELECT l.k FROM l LEFT ANTI JOIN r ON l.k = r.k AND date_diff_within(10s)")
-    assert isinstance(near.how, Range)
+    assert isinstance(near.method, Range)
     assert near.kind == "anti"
 
 
@@ -332,7 +332,7 @@ def test_the_same_rows_match_as_in_a_batch(condition: str, kind: str) -> None:
     )
     near = condition.format("x", "y")
     query = f"SELECT x.k, x.t, x.n, y.k AS k2, y.t AS t2, y.n AS n2 FROM x {kind} y ON x.k = y.k AND {near}"
-    assert isinstance(the_join(world, query).how, Range)
+    assert isinstance(the_join(world, query).method, Range)
     world.start(query)
     generator = random.Random(f"{condition} {kind}")
     held: dict[str, list[dict[str, object]]] = {"x": [], "y": []}

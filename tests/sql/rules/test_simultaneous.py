@@ -37,13 +37,13 @@ def test_explain_says_what_bounds_the_state() -> None:
 
 
 def test_the_equality_of_times_may_be_the_only_one() -> None:
-    assert the_join("SELECT a.k FROM a JOIN b ON a.at = b.at").how == Range(Band("a.at", "b.at", 0, 0))
+    assert the_join("SELECT a.k FROM a JOIN b ON a.at = b.at").method == Range(Band("a.at", "b.at", 0, 0))
 
 
 def test_streams_have_a_watermark_where_that_is_said() -> None:
     query = "SELECT l.k FROM l JOIN r ON l.k = r.k AND l.t = r.t"
-    assert the_join(query).how == Bidirectional()
-    assert the_join(f"{query} SETTINGS watermark_delay = '5s'").how == Range(Band("l.t", "r.t", 0, 0))
+    assert the_join(query).method == Bidirectional()
+    assert the_join(f"{query} SETTINGS watermark_delay = '5s'").method == Range(Band("l.t", "r.t", 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_streams_have_a_watermark_where_that_is_said() -> None:
     ],
 )
 def test_what_no_two_watermarks_follow_is_kept(query: str) -> None:
-    assert the_join(query).how == Bidirectional()
+    assert the_join(query).method == Bidirectional()
 
 
 def test_semi_and_anti_joins_and_the_append_form_follow() -> None:
     for kind in ("LEFT SEMI", "LEFT ANTI"):
-        assert isinstance(the_join(f"SELECT a.k FROM a {kind} JOIN b ON a.k = b.k AND a.at = b.at").how, Range)
+        assert isinstance(the_join(f"SELECT a.k FROM a {kind} JOIN b ON a.k = b.k AND a.at = b.at").method, Range)
     assert not World.of(*DDL).plan(EQUAL.format("FULL JOIN"), output="append").updating
 
 

@@ -38,8 +38,8 @@ def test_the_uppermost_join_is_closed(world: World, kind: str, emit: str) -> Non
     made = world.plan(f"SELECT a.k FROM a {kind} b ON {NEAR} {emit}").output
     assert made is not None
     join = next(node for node in walk(made) if isinstance(node, Join))
-    assert isinstance(join.how, Range)
-    assert join.how.closed
+    assert isinstance(join.method, Range)
+    assert join.method.closed
     assert not made.updating
     assert "every row once, when its window is closed" in join.line
 

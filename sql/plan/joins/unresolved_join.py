@@ -16,7 +16,7 @@ LAG_BEHIND = "lag_behind"
 """The modifier of ON that makes a join wait for its right side."""
 
 
-class Choice(StrEnum):
+class JoinSyntax(StrEnum):
     """Which of the right rows under its key a left row is joined with."""
 
     ALL = "all"
@@ -36,14 +36,14 @@ class Lag:
 
 
 @dataclass(frozen=True)
-class AsWritten(JoinMethod):
+class UnresolvedJoin(JoinMethod):
     """What a JOIN says beside its kind and its condition.
 
     as_of   TEMPORAL: an expression over the left row; None elsewhere
     lag     how long a left row is to wait for the right side; None: not at all
     """
 
-    choice: Choice = Choice.ALL
+    syntax: JoinSyntax = JoinSyntax.ALL
     as_of: Expr | None = None
     lag: Lag | None = None
 
@@ -57,9 +57,9 @@ class AsWritten(JoinMethod):
         return True
 
     def conditions(self, inputs: JoinInputs) -> list[str]:
-        if self.choice == Choice.ALL:
+        if self.syntax == JoinSyntax.ALL:
             return []
-        return [str(self.choice) if self.as_of is None else f"{self.choice} {self.as_of.text}"]
+        return [str(self.syntax) if self.as_of is None else f"{self.syntax} {self.as_of.text}"]
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         return "not chosen yet"

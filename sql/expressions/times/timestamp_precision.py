@@ -18,7 +18,7 @@ from sqlglot import exp
 
 UNITS = ("s", "ms", "us")
 """From coarse to fine."""
-_MARK = "digits"
+_PRECISION_KEY = "digits"
 """The key in the metadata of a tree under which a function notes its unit."""
 
 _PICKS = {
@@ -43,7 +43,7 @@ _STEPS = {
 def marked(tree: exp.Expr, unit: str) -> exp.Expr:
     """``tree`` with the note that it is so fine."""
     noted = exp.Paren(this=tree.copy()) if isinstance(tree, exp.Column) else tree.copy()
-    noted.meta[_MARK] = unit
+    noted.meta[_PRECISION_KEY] = unit
     return noted
 
 
@@ -51,7 +51,7 @@ def finer(units: Iterable[str]) -> str:
     return max(units, key=UNITS.index)
 
 
-def narrowed(kind: pa.DataType, tree: exp.Expr, schema: pa.Schema) -> pa.DataType:
+def with_precision(kind: pa.DataType, tree: exp.Expr, schema: pa.Schema) -> pa.DataType:
     """``kind``, that of the engine for ``tree`` over rows of ``schema``, at the unit that the tree has."""
     if kind != pa.timestamp("us", "UTC"):
         return kind
@@ -61,7 +61,7 @@ def narrowed(kind: pa.DataType, tree: exp.Expr, schema: pa.Schema) -> pa.DataTyp
 
 def _unit(tree: exp.Expr, schema: pa.Schema) -> str | None:
     """None where only literals and NULL say it: then the engine does."""
-    noted = tree.meta.get(_MARK)
+    noted = tree.meta.get(_PRECISION_KEY)
     if isinstance(noted, str):
         return noted
     match tree:
