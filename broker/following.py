@@ -120,7 +120,7 @@ class TopicFollower:
 
     def move(self, offsets: Mapping[int, int]) -> None:
         """Everything before ``offsets`` was taken."""
-        self._thread.well()
+        self._thread.mark_healthy()
         with self._moved:
             self._failure = None
             for partition, offset in offsets.items():

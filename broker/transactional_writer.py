@@ -13,7 +13,7 @@ process, or a living worker that had the partition in an earlier batch and learn
 
 A worker that is fenced opens its writer anew, since partitions change their worker. That must not bring back one whose
 query has ended, or has started elsewhere: Spark leaves tasks at work for a while that it has cancelled. So a start and
-an end of a query leave their **life** beside the commit mark, and a writer of another life refuses to write.
+an end of a query leave their **epoch** beside the commit mark, and a writer of another epoch refuses to write.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class WriteTarget:
     message_bytes  the largest message that the output topic takes
     letter_bytes   and that of what could not be used
     late_bytes     and that of late rows
-    life           another one for each start of the query: a writer of an earlier one writes no more
+    epoch          another one for each start of the query: a writer of an earlier one writes no more
     replayed_until batches up to this number are run again as they were, and are skipped where they were written
     """
 
@@ -63,7 +63,7 @@ class WriteTarget:
     message_bytes: int = MESSAGE_BYTES
     letter_bytes: int = MESSAGE_BYTES
     late_bytes: int = MESSAGE_BYTES
-    life: str = ""
+    epoch: str = ""
     replayed_until: int = -1
 
     @property
@@ -93,7 +93,7 @@ class TransactionalWriter:
 
     def expect_same_life(self) -> None:
         """Raises EnvironmentFault where the query has ended since, or started again."""
-        if self._written_in not in ("", self.target.life):
+        if self._written_in not in ("", self.target.epoch):
             raise EnvironmentFault(
                 "the query has ended or started again elsewhere, and this is a task of before",
                 where=f"transactional id {self.target.transactional_id(self._place.partition)}",
@@ -101,14 +101,14 @@ class TransactionalWriter:
             )
 
     def take_over(self) -> None:
-        """Nobody of another life writes from now on."""
+        """Nobody of another epoch writes from now on."""
         self.write(self.commit_mark, ())
 
     def write(self, batch_id: int, outgoing: Iterable[Outgoing | OutgoingRecords]) -> None:
         """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
         self._producer.begin_transaction()
-        place, life = self._place, self.target.life
-        self._outbox.send_offset(self._group, place.topic, place.partition, batch_id + 1, life)
+        place, epoch = self._place, self.target.epoch
+        self._outbox.send_offset(self._group, place.topic, place.partition, batch_id + 1, epoch)
         for part in outgoing:
             self._outbox.send(part)
         # The time of a call would otherwise be that of all that waits as well, and a large batch begin again for ever.
@@ -187,7 +187,7 @@ def write_once(
     while True:
         try:
             writer = writers.pop(name, None)
-            if writer is None or writer.target.life != target.life:
+            if writer is None or writer.target.epoch != target.epoch:
                 writer = TransactionalWriter(target, partition)
                 writer.expect_same_life()
             writer.used_s = time.monotonic()
@@ -251,7 +251,7 @@ class BrokerWait:
 
     def after(self, failure: BrokerError) -> None:
         if failure.fault is BrokerFault.FENCED and not self._fenced:
-            # By its own successor, or by a predecessor that was slow. Two that go on are two runners, or two lives.
+            # By its own successor, or by a predecessor that was slow. Two that go on are two runners, or two epochs.
             self._fenced = True
             return
         if failure.is_hopeless:
@@ -271,7 +271,7 @@ class BrokerWait:
 
 
 def fence(target: WriteTarget, partitions: int) -> int:
-    """Abort what any earlier life of this query left open, and bar it from writing on; the greatest commit mark."""
+    """Abort what any earlier epoch of this query left open, and bar it from writing on; the greatest commit mark."""
     marks = [-1]
     for partition in range(partitions):
         waited = BrokerWait(target)

@@ -36,7 +36,7 @@ class Watched:
     or nothing yet.
     """
 
-    well: bool = False
+    healthy: bool = False
     waits: str = ""
     failure: Failure | None = None
 
@@ -139,9 +139,9 @@ class Reconciler:
                 case Desired.DROPPED:
                     self._end_to(query, self._drop)
         except Exception as failure:  # noqa: BLE001 - as it says
-            self._puzzled(query, error_of(failure, f'query "{query.name}"'))
+            self._on_reconcile_error(query, error_of(failure, f'query "{query.name}"'))
 
-    def _puzzled(self, query: Query, error: DovetailError) -> None:
+    def _on_reconcile_error(self, query: Query, error: DovetailError) -> None:
         """The look itself has failed: the catalog may be what is away, and the query well."""
         self._log_of(query).warning("it cannot be looked at\n%s", error, exc_info=not error.retry)
         if query.desired is Desired.RUNNING and not (error.retry and self._driver.holds(query)):
@@ -178,7 +178,7 @@ class Reconciler:
             if query.actual is not Actual.RECOVERING and self._driver.speaks_for(query):
                 self._report(query, Actual.RECOVERING, watched.waits)
                 self._log_of(query).warning("waiting\n%s", watched.waits)
-        elif watched.well:
+        elif watched.healthy:
             self._troubles.end(query.id)
             if query.actual is not Actual.RUNNING:
                 self._report(query, Actual.RUNNING, "")

@@ -31,7 +31,7 @@ class Standing:
     why: str = ""
 
     @property
-    def well(self) -> bool:
+    def healthy(self) -> bool:
         """Whether it is as its user wants it."""
         return self.state == self.query.desired.value
 
@@ -39,13 +39,13 @@ class Standing:
     def told(self) -> str:
         """The state; where its user has asked for another since, that too."""
         asked = self.query.desired
-        on_its_way = not self.well and (asked is not Desired.RUNNING or self.state == Actual.PAUSED)
+        on_its_way = not self.healthy and (asked is not Desired.RUNNING or self.state == Actual.PAUSED)
         return f"{self.state}, to be {asked.value}" if on_its_way else self.state
 
     @property
     def settled(self) -> bool:
         """Whether only its user can change how it is."""
-        return self.well or self.query.actual is Actual.FAILED
+        return self.healthy or self.query.actual is Actual.FAILED
 
 
 def standings(catalog: Catalog, now_ms: int) -> list[Standing]:

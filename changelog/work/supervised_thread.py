@@ -60,7 +60,7 @@ class SupervisedThread:
             self._thread = Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
 
-    def well(self) -> None:
+    def mark_healthy(self) -> None:
         """Called by ``work`` when it has done something."""
         if self.failure:
             self._failures, self.failure = 0, ""
@@ -117,5 +117,5 @@ class PeriodicThread(SupervisedThread):
     def _keep(self) -> None:
         while not self.closing.is_set():
             self._look()
-            self.well()
+            self.mark_healthy()
             self.closing.wait(self._every_s)

@@ -44,6 +44,6 @@ class Reloader:
             try:
                 self._reload()
                 self._pause_s = random.uniform(*self._lifetime_s)
-                self.thread.well()
+                self.thread.mark_healthy()
             except DovetailError as error:
                 _log.warning("dictionary.reload_failed", dictionary=self._name, error=str(error))

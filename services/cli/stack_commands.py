@@ -43,7 +43,7 @@ def up(without: Sequence[str]) -> None:
         left_out = {component(name).name for name in without}
         stack.up([name for name in COMPONENT_NAMES if name not in left_out], on_progress=screen.note)
         settings = stack.connected_settings()
-        unwell = [one for one in _settled(settings, stack, screen) if not one.well]
+        unwell = [one for one in _settled(settings, stack, screen) if not one.healthy]
         if unwell:
             screen.note(account(unwell), style="red")
             raise typer.Exit(FAILED)
@@ -96,7 +96,7 @@ def status(output: Format) -> None:
 
 def _unwell(stack: Stack) -> list[Standing]:
     with closing(Catalog.open(stack.connected_settings().catalog_address)) as catalog:
-        return [one for one in standings(catalog, now_ms()) if not one.well]
+        return [one for one in standings(catalog, now_ms()) if not one.healthy]
 
 
 def logs(component: str, view: str | None, *, follow: bool, lines: int) -> None:

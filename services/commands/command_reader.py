@@ -33,7 +33,7 @@ class CommandReader:
     def _read(self) -> None:
         while not self._thread.closing.is_set():
             values = self._commands.values(1, _POLL_S)
-            self._thread.well()
+            self._thread.mark_healthy()
             for value in values:
                 command = command_of(value)
                 if command is not None:

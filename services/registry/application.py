@@ -34,7 +34,7 @@ _TYPES_OF_BODIES = (_MEDIA, "application/vnd.schemaregistry+json", "application/
 _OPEN_PATHS = ("/", "/health")
 """What is answered without a login: nothing of it is about schemas."""
 _NOT_KEPT = ("metadata", "ruleSet")
-Asked = Callable[["RegistryRequest"], Any]
+Handler = Callable[["RegistryRequest"], Any]
 
 
 class RegistryRequest:
@@ -97,7 +97,7 @@ def registry_application(subjects: Subjects, settings: Settings) -> Starlette:
     """The ASGI application over ``subjects``."""
     hosts = hosts_of(settings.schema_registry_bind, settings.schema_registry_hosts)
 
-    def route(path: str, method: str, asked: Asked) -> Route:
+    def route(path: str, method: str, handler: Handler) -> Route:
         async def handle(request: Request) -> Response:
             expect_host(request.headers, hosts, "DOVETAIL_SCHEMA_REGISTRY_HOSTS")
             expect_own_page(request.headers, request.url.scheme, ())
@@ -106,7 +106,7 @@ def registry_application(subjects: Subjects, settings: Settings) -> Starlette:
             if method in ("POST", "PUT"):
                 media_type_of(request, _TYPES_OF_BODIES)
             body = await body_of(request, settings.serve_body_bytes, settings.serve_body_s)
-            return _answer(await run_in_threadpool(asked, RegistryRequest(subjects, request, body)))
+            return _answer(await run_in_threadpool(handler, RegistryRequest(subjects, request, body)))
 
         return Route(path, handle, methods=[method])
 
@@ -230,7 +230,7 @@ _SUBJECT = "/subjects/{subject}"
 _VERSION = "/subjects/{subject}/versions/{version}"
 _CHECK = "/compatibility/subjects/{subject}/versions"
 _CONFIG = "/config/{subject}"
-_ROUTES: tuple[tuple[str, str, Asked], ...] = (
+_ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("/", "GET", lambda asking: {}),
     ("/health", "GET", lambda asking: {"subjects": len(asking.subjects.names())}),
     ("/schemas/types", "GET", lambda asking: [*SchemaType]),

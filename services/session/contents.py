@@ -12,9 +12,9 @@ from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.dead_letter import is_letters
 from dovetail.changelog.schema import StreamSchema
 from dovetail.services.session.context import Context
+from dovetail.services.session.dead_letters.letter_topic import letters_now
 from dovetail.services.session.dictionaries.sources import dictionary_rows
 from dovetail.services.session.dictionaries.system_dictionaries import statistics
-from dovetail.services.session.letters.letter_topic import letters_now
 from dovetail.sql.bind.bounded.bounded_binder import content_schema
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import stream_of

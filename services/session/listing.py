@@ -50,7 +50,7 @@ def show(context: Context, statement: Show) -> Rows:
         case "settings":
             return _settings(statement.like)
         case "dead letters":
-            from dovetail.services.session.letters.listing import show_dead_letters
+            from dovetail.services.session.dead_letters.listing import show_dead_letters
 
             return show_dead_letters(context, statement)
         case "topics":
@@ -232,7 +232,7 @@ def describe(context: Context, statement: Describe) -> Rows:
     is none of these, what PRINT shows of its records.
     """
     if is_letters(statement.name):
-        from dovetail.services.session.letters.letter_topic import expect_letters
+        from dovetail.services.session.dead_letters.letter_topic import expect_letters
 
         expect_letters(context, statement.name, "DESCRIBE")
         return _columns([(field.name, field.type, None) for field in DEAD_LETTERS], (), Rules.TIMEPLUS)

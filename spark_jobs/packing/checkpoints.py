@@ -37,8 +37,8 @@ from dovetail.spark_jobs.rescaling.former_state import (
 )
 from dovetail.spark_jobs.rescaling.generations import next_in, next_of, pack_of
 from dovetail.spark_jobs.rescaling.rescale import expect_rows, expect_within_limits, telling
+from dovetail.spark_jobs.state.atomic_checkpoint import atomic_checkpoint, complete, copy_snapshots
 from dovetail.spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
-from dovetail.spark_jobs.state.making import complete, copy_snapshots, making
 from dovetail.spark_jobs.state.seed import Seed
 
 Keys = Callable[[int], tuple[int, ...]]
@@ -78,7 +78,7 @@ def pack_up(
     """Make a pack of ``queries``, and of the members ``former`` of another one, which is at rest; its places are in
     this order. Raises OSError, and what Spark says of its tasks; nothing is left of it then.
     """
-    with making(pack):
+    with atomic_checkpoint(pack):
         with telling(Seed(pack), told):
             cuts = [cut for query in queries for cut in _taken_in(session, query, pack, keys)]
             cuts += _taken_over(session, former, pack, keys)
@@ -175,7 +175,7 @@ def taken_out(session: SparkSession, members: Sequence[PackMember], keys: Keys) 
     made = [next_of(one.checkpoint) for one in members]
     with ExitStack() as opened:
         for place in made:
-            opened.enter_context(making(place))
+            opened.enter_context(atomic_checkpoint(place))
         _take_out(session, [_Leaver.of(one) for one in members], keys)
         tight = [one for one in members if not _within_limits(one)]
         for one in tight:

@@ -93,26 +93,26 @@ class LoadTracker:
         if (length_s := now_s - one.span_s) >= self.limits.span_s:
             one.rates.append((rows - one.rows) / length_s)
             one.span_s, one.rows = now_s, rows
-        if self.loud(view):
+        if self.overloaded(view):
             one.since_s = now_s
 
     def forget(self, view: int) -> None:
         """It does not run, or is to begin anew."""
         self._views.pop(view, None)
 
-    def loud(self, view: int) -> str:
+    def overloaded(self, view: int) -> str:
         """Why it is none for a pack; '' where it is, or nothing is known."""
         one = self._views.get(view)
         return "" if one is None else self._too_much(one.rate, one.state_bytes)
 
     def leaves(self, members: Iterable[int]) -> dict[int, str]:
-        """Which members of a pack are none for it any more, and why: each that is loud for long; or the one that does
+        """Which members of a pack are none for it any more, and why: each overloaded for long; or the one that does
         most, where all together do too much.
         """
         known = {view: self._views[view] for view in members if view in self._views}
         found = {view: self._too_much(one.steady_rate, one.state_bytes) for view, one in known.items()}
-        if loud := {view: why for view, why in found.items() if why}:
-            return loud
+        if overloaded := {view: why for view, why in found.items() if why}:
+            return overloaded
         if sum(one.steady_rate for one in known.values()) > OF_ALL * self.limits.rows_per_s:
             most = max(known, key=lambda view: known[view].steady_rate)
             return {most: f"all together read too much, and it most: {known[most].steady_rate:,.0f} rows a second"}
@@ -128,7 +128,7 @@ class LoadTracker:
 
     def long_enough(self, view: int, now_s: float, times: int = 1) -> bool:
         known = self._views.get(view)
-        return known is not None and not self.loud(view) and now_s - known.since_s >= times * self.limits.after_s
+        return known is not None and not self.overloaded(view) and now_s - known.since_s >= times * self.limits.after_s
 
     def load(self, views: Iterable[int]) -> Load:
         """What they do all together."""

@@ -23,7 +23,7 @@ from dovetail.spark_jobs.exchange.arrow_ipc import unpack
 from dovetail.spark_jobs.state.bucket_version import scalars_of
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.durable_state import ENTRIES, VERSION
-from dovetail.spark_jobs.state.relocation import move_in
+from dovetail.spark_jobs.state.relocation import rewrite_schema_paths
 from dovetail.spark_jobs.state.seed import Seed, SeedWriter
 
 _SETTINGS = {
@@ -151,7 +151,7 @@ def repartition_stage(
     if not repartitions:
         return []
     if checkpoint.committed() is not None:
-        move_in(checkpoint.spark)
+        rewrite_schema_paths(checkpoint.spark)
         return _repartition_of_store(session, checkpoint, StageRepartition(tuple(repartitions)))
     seed = Seed(checkpoint.storage)
     return (

@@ -27,8 +27,8 @@ from dovetail.joins.host.state_limit import check_buffered
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.rescaling.former_state import LevelRepartition, Shelf, repartition_level
 from dovetail.spark_jobs.rescaling.generations import leftovers, next_of
+from dovetail.spark_jobs.state.atomic_checkpoint import atomic_checkpoint, complete, copy_snapshots
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
-from dovetail.spark_jobs.state.making import complete, copy_snapshots, making
 from dovetail.spark_jobs.state.removal import discard
 from dovetail.spark_jobs.state.seed import Seed
 
@@ -63,7 +63,7 @@ def rescale(
     checkpoint, made = Checkpoint(former), next_of(former)
     origin = checkpoint.origin()
     assert origin is not None
-    with making(made):
+    with atomic_checkpoint(made):
         copy_snapshots(checkpoint, made)
         with telling(Seed(made), told):
             rows = _repartition(session, dataflow, checkpoint, bucket_keys, buckets, made)

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from dovetail.changelog.errors import EnvironmentFault
 from dovetail.changelog.work.supervised_thread import PeriodicThread
-from dovetail.spark_jobs.runner.spark_session import runs_elsewhere
+from dovetail.spark_jobs.runner.spark_session import has_remote_executors
 
 _LOOK_S = 1.0
 _ANSWER_S = 2.0
@@ -59,7 +59,7 @@ class ExecutorWatch:
     def of(session: SparkSession) -> ExecutorWatch | None:
         """None where tasks need no executors, or Spark asks for them by itself when there is something to do."""
         conf = session.sparkContext.getConf()
-        if not runs_elsewhere(session) or conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        if not has_remote_executors(session) or conf.get("spark.dynamicAllocation.enabled", "false") == "true":
             return None
         status = session.sparkContext._jsc.sc()  # noqa: SLF001 - nothing public counts them
         master = session.sparkContext.master or ""

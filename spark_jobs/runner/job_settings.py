@@ -23,7 +23,7 @@ class JobSettings:
     local_copies_max_bytes    of all queries on one machine; above it the copies go that were not touched for longest
     late_topic                where late rows are written; empty: they are counted
     max_fan_out               a key of more rows on one side of a join is warned of; None: none is
-    settles                   begins no batch: those that have begun come to their end
+    drain_only                begins no batch: those that have begun come to their end
     """
 
     buckets: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -37,4 +37,4 @@ class JobSettings:
     local_copies_max_bytes: int = 64 << 30
     late_topic: str = ""
     max_fan_out: int | None = None
-    settles: bool = False
+    drain_only: bool = False

@@ -50,8 +50,8 @@ class PackAtWork:
         self._look()
         return frozenset(map(int, self._running.at_fault))
 
-    def come_to_rest(self, within_s: float) -> None:
-        self._running.come_to_rest(within_s)
+    def quiesce(self, within_s: float) -> None:
+        self._running.quiesce(within_s)
 
     def go_on(self) -> None:
         self._running.go_on()

@@ -57,7 +57,7 @@ _ASK_AGAIN_S = 60.0
 _AT_ONCE = 8
 _AWAITED_TIMES = 10
 """For so many times the time that it takes to be packed, views wait for others that are not quiet for so long yet; and
-a pack that others have joined, or left, is left in peace.
+a pack that others have joined, or left, is left alone for the cooldown.
 """
 
 _One = TypeVar("_One")
@@ -103,7 +103,7 @@ class Packs:
         self._noted = noted
         self._trouble = trouble
         self._limits: PackLimits = launcher.settings.packs
-        self._quiet = LoadTracker(self._limits)
+        self._tracker = LoadTracker(self._limits)
         self._lock = threading.RLock()
         self._moving: Counter[int] = Counter()
         self._at_work: dict[str, _Pack] = {}
@@ -163,7 +163,7 @@ class Packs:
         at_work = self._at_work.get(packed.pack.location)
         return at_work is None or at_work.running is not packed.running
 
-    def well(self, packed: PackedQuery) -> None:
+    def mark_healthy(self, packed: PackedQuery) -> None:
         self._attempts.pop(packed.pack.location, None)
 
     def put_out(self, query: Query, why: str) -> None:
@@ -182,9 +182,9 @@ class Packs:
             for location, members in by_pack.items():
                 self._leave(packs[location], members, why)
 
-    def _put_out_loud(self, why: str, queries: Sequence[Query]) -> None:
+    def _evict(self, why: str, queries: Sequence[Query]) -> None:
         self._put_out(queries, why)
-        self._keep_alone([query.id for query in queries], self._peace_s, noted=False)
+        self._pin_unpacked([query.id for query in queries], self._cooldown_s, noted=False)
 
     def stop_all(self) -> None:
         with self._lock:
@@ -204,7 +204,7 @@ class Packs:
                     self._discard(place)
 
     @property
-    def _peace_s(self) -> float:
+    def _cooldown_s(self) -> float:
         return _AWAITED_TIMES * self._limits.after_s
 
     @property
@@ -221,16 +221,16 @@ class Packs:
             return
         here = {query.id: query for query in queries}
         for at_work in list(self._at_work.values()):
-            loud = self._quiet.leaves(at_work.members)
-            if loud and busy.isdisjoint(loud) and loud.keys() <= here.keys():
-                why = ", ".join(sorted(set(loud.values())))
-                self._begin([here[view] for view in loud], partial(self._put_out_loud, why))
+            overloaded = self._tracker.leaves(at_work.members)
+            if overloaded and busy.isdisjoint(overloaded) and overloaded.keys() <= here.keys():
+                why = ", ".join(sorted(set(overloaded.values())))
+                self._begin([here[view] for view in overloaded], partial(self._evict, why))
                 return
         alone = {query.id: query for query in queries if self._may_be_packed(query, now_s)}
-        quiet = [view for view in alone if self._quiet.long_enough(view, now_s)]
+        quiet = [view for view in alone if self._tracker.long_enough(view, now_s)]
         # Views that are made one after the other join one pack, and not the first of them one of their own.
         awaited = [query for query in queries if self._is_on_its_way(query, alone, quiet)]
-        if awaited and not any(self._quiet.long_enough(view, now_s, _AWAITED_TIMES) for view in quiet):
+        if awaited and not any(self._tracker.long_enough(view, now_s, _AWAITED_TIMES) for view in quiet):
             return
         there = self._open(here, now_s)
         if not quiet or (not there and len(quiet) < FEWEST):
@@ -246,13 +246,13 @@ class Packs:
 
     def _listen(self, query: Query, now_s: float) -> None:
         if query.id not in self._running or query.actual is not Actual.RUNNING:
-            self._quiet.forget(query.id)
+            self._tracker.forget(query.id)
             return
         rows = query.progress.get("counts", {}).get("rows_in", 0)
         size = sum(size for _, size in query.progress.get("state", {}).values())
         running = self._running.get(query.id)
         at_rest = not isinstance(running, RunningQuery) or running.at_rest
-        self._quiet.note(query.id, rows, size, now_s, batch=query.progress.get("batch", -1), at_rest=at_rest)
+        self._tracker.note(query.id, rows, size, now_s, batch=query.progress.get("batch", -1), at_rest=at_rest)
 
     def _may_be_packed(self, query: Query, now_s: float) -> bool:
         return (
@@ -267,14 +267,14 @@ class Packs:
         """Whether it may be quiet for long enough before long."""
         if query.engine == Engine.SPARK and query.desired is Desired.RUNNING and query.actual is Actual.PENDING:
             return query.lease_ms == 0
-        return query.id in alone and query.id not in quiet and not self._quiet.loud(query.id)
+        return query.id in alone and query.id not in quiet and not self._tracker.overloaded(query.id)
 
     def _open(self, queries: Mapping[int, Query], now_s: float) -> list[OpenPack]:
-        """Packs that were left in peace for long enough to be joined, and of which everybody is at work."""
+        """Packs that have cooled down long enough to be joined, and of which everybody is at work."""
         return [
-            OpenPack(location, len(pack.members), pack.topic_ids, self._quiet.load(pack.members))
+            OpenPack(location, len(pack.members), pack.topic_ids, self._tracker.load(pack.members))
             for location, pack in list(self._at_work.items())
-            if now_s - pack.since_s >= self._peace_s
+            if now_s - pack.since_s >= self._cooldown_s
             and all(self._is_at_work(queries.get(view)) for view in pack.members)
         ]
 
@@ -289,7 +289,7 @@ class Packs:
         if origin is None:
             self._alone_until_s[query.id] = now_s + _ASK_AGAIN_S
             return None
-        return Candidate(query.id, origin.topic_ids, self._quiet.load([query.id]))
+        return Candidate(query.id, origin.topic_ids, self._tracker.load([query.id]))
 
     def _packable(self, query: Query) -> QueryOrigin | None:
         """The origin of a query that may share its batches: it has no backup and no period of its own, is not to be cut
@@ -321,16 +321,16 @@ class Packs:
                 error = of_driver(failure, queries[0].name)
                 _LOG.warning("views stay as they are, and are not moved\n%s", error, exc_info=not error.retry)
                 passes = error.retry or not self._launcher.session_lives
-                self._keep_alone(ids, self._peace_s if passes else _AFTER_TROUBLE_S, noted=not passes)
+                self._pin_unpacked(ids, self._cooldown_s if passes else _AFTER_TROUBLE_S, noted=not passes)
             finally:
                 self._moving.subtract(ids)
 
         self._tasks.submit(moved)
 
-    def _keep_alone(self, views: Collection[int], for_s: float = _AFTER_TROUBLE_S, *, noted: bool = True) -> None:
+    def _pin_unpacked(self, views: Collection[int], for_s: float = _AFTER_TROUBLE_S, *, noted: bool = True) -> None:
         """``noted``: after another start of the runner too."""
         for view in views:
-            self._quiet.forget(view)
+            self._tracker.forget(view)
             self._alone_until_s[view] = time.monotonic() + for_s
         for query in self._queries():
             if noted and query.id in views and query.desired is not Desired.DROPPED:
@@ -389,7 +389,7 @@ class Packs:
         if pack is not None:
             resting.append(self._at_work[pack.location].running)
         try:
-            _at_once(lambda one: one.come_to_rest(LONGEST_BATCH_S), resting)
+            _at_once(lambda one: one.quiesce(LONGEST_BATCH_S), resting)
             for query in queries:
                 if isinstance(running := self._running.pop(query.id, None), RunningQuery):
                     running.stop()
@@ -402,14 +402,14 @@ class Packs:
     def _end_pack(self, pack: Storage, members: Sequence[Query], *, fails: bool = False) -> None:
         """Have a pack at rest, its last word noted of each of ``members``."""
         if (at_work := self._at_work.get(pack.location)) is not None:
-            at_work.running.come_to_rest(LONGEST_BATCH_S)
+            at_work.running.quiesce(LONGEST_BATCH_S)
         self._stop(pack)
         for query in members:
             if at_work is not None and query.id in at_work.members:
                 self._noted(query, at_work.members[query.id])
         if not self._rests(Checkpoint(pack), fails=fails):
-            with stopping(self._launch(pack, members, settles=True)) as settling:
-                settling.await_settled()
+            with stopping(self._launch(pack, members, drain_only=True)) as settling:
+                settling.await_drained()
 
     def _settled(self, query: Query) -> Alone:
         """A query that has been stopped, with each batch that it has begun committed."""
@@ -418,9 +418,9 @@ class Packs:
         fragment, checkpoint = plan.fragment(query.name), Checkpoint(place)
         settings = self._launcher.job_settings(plan)
         if not self._rests(checkpoint):
-            settles = replace(settings, settles=True)
-            with stopping(self._launcher.started(query, fragment, place, settles)) as settling:
-                settling.await_settled()
+            drain_only = replace(settings, drain_only=True)
+            with stopping(self._launcher.started(query, fragment, place, drain_only)) as settling:
+                settling.await_drained()
                 self._noted(query, settling)
         return Alone(str(query.id), query.name, fragment.dataflow, place)
 
@@ -480,8 +480,8 @@ class Packs:
             return wanted not in (None, Checkpoint(self._launcher.checkpoint(query)).expect_origin().buckets)
         return False
 
-    def _launch(self, pack: Storage, members: Sequence[Query], *, settles: bool = False) -> RunningQuery:
-        settings = replace(self._launcher.settings.job, settles=settles)
+    def _launch(self, pack: Storage, members: Sequence[Query], *, drain_only: bool = False) -> RunningQuery:
+        settings = replace(self._launcher.settings.job, drain_only=drain_only)
         return self._launcher.started_pack(pack, {str(query.id): query for query in members}, settings)
 
     def _count(self, pack: Storage, error: DovetailError, views: frozenset[int]) -> None:
@@ -532,10 +532,10 @@ class Packs:
             else:
                 self._discard(pack)
             if (verdict := self._verdicts.pop(pack.location, None)) is not None:
-                self._keep_alone(verdict.views or going)
+                self._pin_unpacked(verdict.views or going)
             self._attempts.pop(pack.location, None)
             for view in going:
-                self._quiet.forget(view)
+                self._tracker.forget(view)
             _LOG.info("out of their pack: %s (%s)", ", ".join(query.name for query in leavers), why)
             return staying
 

@@ -35,7 +35,7 @@ from dovetail.spark_jobs.packing.composition import reached, read_together
 from dovetail.spark_jobs.packing.stage import PackProcessor
 from dovetail.spark_jobs.runner.failure import said_of, typed
 from dovetail.spark_jobs.runner.job_settings import JobSettings
-from dovetail.spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere, writes_through
+from dovetail.spark_jobs.runner.spark_session import bucket_keys, has_remote_executors, writes_through
 from dovetail.spark_jobs.source import kafka_source as source
 from dovetail.spark_jobs.source.batch_log import batches_after, ensure_log, place
 from dovetail.spark_jobs.source.ends_watch import ends_watch
@@ -46,7 +46,7 @@ from dovetail.spark_jobs.stages.job import Job
 from dovetail.spark_jobs.stages.level import LevelProcessor
 from dovetail.spark_jobs.stages.output import SinkStage
 from dovetail.spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
-from dovetail.spark_jobs.state.relocation import move_in
+from dovetail.spark_jobs.state.relocation import rewrite_schema_paths
 from dovetail.spark_jobs.state.seed import Seed
 from dovetail.spark_jobs.state.uncommitted import forget_uncommitted
 
@@ -150,7 +150,7 @@ class RunningQuery:
     # -- running
 
     def _launch(self) -> StreamingQuery:
-        move_in(self._checkpoint.spark)
+        rewrite_schema_paths(self._checkpoint.spark)
         forget_uncommitted(self._checkpoint.spark)
         self._seed.drop_once_committed()
         with _starting:
@@ -254,8 +254,8 @@ class RunningQuery:
                 )
             time.sleep(_LOOK_S)
 
-    def await_settled(self) -> None:
-        """Of a query that settles: wait until each batch that has begun is committed. Raises what ended it instead."""
+    def await_drained(self) -> None:
+        """With ``drain_only``: wait until each batch that has begun is committed. Raises what ended it instead."""
         while max(self._checkpoint.last_planned, self._job.target.replayed_until) > self._committed_batch:
             if failure := self.error():
                 raise failure
@@ -302,7 +302,7 @@ class RunningQuery:
         """Whether it is known that no batch is under way."""
         return self._silence() is not None
 
-    def come_to_rest(self, within_s: float) -> None:
+    def quiesce(self, within_s: float) -> None:
         """Begin no batch any more, and wait for the end of the one that is under way: ``stop`` then leaves none that
         would have to be replayed. Who is at work for longer is not waited for.
         """
@@ -312,7 +312,7 @@ class RunningQuery:
             time.sleep(_LOOK_S)
 
     def go_on(self) -> None:
-        """After ``come_to_rest``, where it is not to stop after all."""
+        """After ``quiesce``, where it is not to stop after all."""
         ends_watch(self._job.target.brokers).release(self._job.source)
 
     def stop(self) -> None:
@@ -323,7 +323,7 @@ class RunningQuery:
         """
         self._query.stop()
         with suppress(ServiceUnavailable):
-            fence(replace(self._job.target, life=_new_life(), broker_wait_s=_LAST_CALL_S), self._job.writers)
+            fence(replace(self._job.target, epoch=_new_epoch(), broker_wait_s=_LAST_CALL_S), self._job.writers)
 
 
 def fenced(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -> int:
@@ -339,11 +339,11 @@ def _target(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) 
         MARKS_TOPIC,
         settings.transaction_timeout_s,
         settings.broker_wait_s,
-        life=_new_life(),
+        epoch=_new_epoch(),
     )
 
 
-def _new_life() -> str:
+def _new_epoch() -> str:
     return uuid.uuid4().hex[:12]
 
 
@@ -406,13 +406,13 @@ def job_of(
         local_copy=settings.local_copy_dir and settings.local_copy_dir.absolute(),
         local_copy_max_bytes=settings.local_copy_max_bytes,
         local_copies_max_bytes=settings.local_copies_max_bytes,
-        elsewhere=runs_elsewhere(session),
+        remote_executors=has_remote_executors(session),
         late_topic=settings.late_topic,
         max_fan_out=settings.max_fan_out,
         topic_ids=origin.topic_ids,
         history=origin.history,
         resumed_at=origin.resumed_at,
-        settles=settings.settles,
+        drain_only=settings.drain_only,
         partitions={topic: len(topics.partitions(client, topic)) for topic in sorted(told)},
     )
 

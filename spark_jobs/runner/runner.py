@@ -196,8 +196,8 @@ class Runner:
         """Whether all queries that are to run do."""
         wanted = [query for query in self._catalog.queries() if query.engine == Engine.SPARK]
         states = {query.name: query.actual.value for query in wanted if query.desired is Desired.RUNNING}
-        well = all(state == Actual.RUNNING.value for state in states.values())
-        return HealthStatus(self.healthy().holds and well, {"queries": states})
+        healthy = all(state == Actual.RUNNING.value for state in states.values())
+        return HealthStatus(self.healthy().holds and healthy, {"queries": states})
 
     # -- one query
 
@@ -251,10 +251,10 @@ class Runner:
         retire_leftovers(checkpoint, self._settings.brokers, settings.local_copy_dir)
         origin = Checkpoint(checkpoint).origin()
         if origin is not None and self._is_to_be_rescaled(query, plan, origin.buckets):
-            settles = replace(settings, settles=True)
-            with stopping(self._launcher.started(query, fragment, checkpoint, settles)) as settling:
+            drain_only = replace(settings, drain_only=True)
+            with stopping(self._launcher.started(query, fragment, checkpoint, drain_only)) as settling:
                 self._report_rescaling(query, origin.buckets, settings.buckets)
-                settling.await_settled()
+                settling.await_drained()
                 self._report_progress(query, settling)
             self._counted_before[query.id] = counted(self._catalog.query(query.name).progress)
             checkpoint = self._rescaled(query, fragment.dataflow, checkpoint, origin.buckets, settings)
@@ -329,19 +329,19 @@ class Runner:
                 return Watched()
         try:
             error = running.error()
-            well = error is None and running.at_work
+            healthy = error is None and running.at_work
             self._report_progress(query, running)
         except ServiceUnavailable:
             raise  # the catalog is away, and the query may be well
         except Exception as failure:  # noqa: BLE001 - the JVM may be gone
-            error, well = self._error(failure, query), False
+            error, healthy = self._error(failure, query), False
         if error is not None:
             return Watched(failure=self._ended(query, running, error))
         trouble = self.trouble
-        well = well and not trouble
-        if well and isinstance(running, PackedQuery):
-            self._packs.well(running)
-        return Watched(well, trouble)
+        healthy = healthy and not trouble
+        if healthy and isinstance(running, PackedQuery):
+            self._packs.mark_healthy(running)
+        return Watched(healthy, trouble)
 
     def _ended(self, query: Query, running: RunningQuery | PackedQuery, error: DovetailError) -> Failure:
         """A member of a pack has not failed yet: whether it does is seen when it runs alone."""

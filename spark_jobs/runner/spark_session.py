@@ -114,7 +114,7 @@ def is_local(master: str) -> bool:
     return _LOCAL_MASTER.fullmatch(master) is not None
 
 
-def runs_elsewhere(session: SparkSession) -> bool:
+def has_remote_executors(session: SparkSession) -> bool:
     """Whether the tasks of ``session`` run in executors, which may be on other machines."""
     return not is_local(session.sparkContext.master or "")
 

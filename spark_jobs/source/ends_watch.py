@@ -136,7 +136,7 @@ class EndsWatch:
                     asked |= self._take(key.fileobj)
             if self._waiting and (asked or time.monotonic() >= next_look_s):
                 self._look()
-                self._thread.well()
+                self._thread.mark_healthy()
                 next_look_s = time.monotonic() + _LOOK_S
 
     def _end(self) -> None:

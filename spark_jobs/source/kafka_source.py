@@ -142,13 +142,13 @@ class KafkaReader(DataSourceStreamReader):
     def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802
         """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left; with the
         partitions that are idle by then. The same as ``start`` where nothing is new, also after a wait: then no batch
-        runs. A batch whose output is written already ends where it did; a query that settles begins no other.
+        runs. A batch whose output is written already ends where it did; a query that only drains begins no other.
 
         Where rows are answered once, the history of what they ask comes first (``spark_jobs.source.history``).
         """
         if (end := self._job.replays.get(place(start))) is not None:
             return end
-        if self._job.settles or not self._waited_out():
+        if self._job.drain_only or not self._waited_out():
             return start
         ends = self._looked()
         deadline_s = time.monotonic() + _BACKWARDS_S

@@ -29,13 +29,13 @@ class Job:
     checkpoint    the query's; its static tables lie there, ``<name>.arrow``
     local_copy    on every machine, the directory of the local copies of the state; None: the executor's own
     local_copy_max_bytes, local_copies_max_bytes   of a bucket, and of all queries on one machine
-    elsewhere     whether tasks run on other machines than the driver
+    remote_executors  whether tasks run on other machines than the driver
     late_topic    where late rows go; empty: nowhere
     max_fan_out   a key of more rows on one side of a join is warned of; None: none is
     topic_ids     of the inputs, as they were at the query's first start
     history       topic → partition → where it ended then; empty where no rows are answered once
     resumed_at    where the first batch begins, as Spark logs it; '': at ``scan_starts``
-    settles       plans no batch of its own: those that have begun come to their end
+    drain_only    plans no batch of its own: those that have begun come to their end
     members       of a pack: the jobs that are run together, each in one bucket. ``dataflow`` has all that they read
     key           of a member: what its part of the pack's state is called. It reads from its own ``resumed_at`` on
     partitions    how many there are of the output topic, and of the inputs whose watermarks are told
@@ -53,14 +53,14 @@ class Job:
     local_copy: Path | None
     local_copy_max_bytes: int
     local_copies_max_bytes: int
-    elsewhere: bool = False
+    remote_executors: bool = False
     late_topic: str = ""
     max_fan_out: int | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     history: Offsets = field(default_factory=dict)
     replays: Mapping[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     resumed_at: str = ""
-    settles: bool = False
+    drain_only: bool = False
     members: tuple[Job, ...] = ()
     key: str = ""
     partitions: Mapping[str, int] = field(default_factory=dict)
@@ -71,8 +71,8 @@ class Job:
 
     @property
     def source(self) -> str:
-        """The name of this query's source in this life of it."""
-        return f"{self.target.identity}/{self.target.life}"
+        """The name of this query's source in this epoch of it."""
+        return f"{self.target.identity}/{self.target.epoch}"
 
     @property
     def sink_level(self) -> int:
@@ -137,7 +137,7 @@ def _mapped(snapshots: Storage, name: str, own: Path | None) -> pa.Table:
 def snapshots(job: Job) -> Mapping[str, pa.Table]:
     """Where the checkpoint is on another machine's disk, a mapping of it would read every page over the network."""
     names = job.dataflow.snapshots
-    copied = job.elsewhere or job.checkpoint.folder is None
+    copied = job.remote_executors or job.checkpoint.folder is None
     own = own_folder(job) / SNAPSHOTS if copied and names else None
     return static_tables(Checkpoint(job.checkpoint).snapshots, names, own)
 

@@ -15,7 +15,7 @@ _PATHS = "stateSchemaFilePaths"
 _STATE = "/state/"
 
 
-def move_in(checkpoint: Storage, stands_in: Storage | None = None) -> None:
+def rewrite_schema_paths(checkpoint: Storage, stands_in: Storage | None = None) -> None:
     """Have the notes of ``checkpoint`` (Spark's) name the place that it is in, or is to stand in."""
     home = (stands_in or checkpoint).url
     for noted in _notes(checkpoint):

@@ -157,15 +157,15 @@ def test_a_producer_that_waits_for_its_messages_says_that_it_is_fenced(
 
 def test_a_task_of_a_query_that_has_ended_writes_no_more(broker: str, target: WriteTarget, output: str) -> None:
     """Whether its writer was open before, or is opened now; also where its query had not written yet."""
-    life, ended = replace(target, life="first"), replace(target, life="ended")
-    write_once(life, 0, 0, lambda: batch(output, "in its life"))
+    epoch, ended = replace(target, epoch="first"), replace(target, epoch="ended")
+    write_once(epoch, 0, 0, lambda: batch(output, "in its life"))
     fence(ended, 2)
 
     for partition in (0, 1, 0):
         with pytest.raises(EnvironmentFault, match="has ended or started again elsewhere"):
-            write_once(life, partition, 1, lambda: batch(output, "after its end"))
+            write_once(epoch, partition, 1, lambda: batch(output, "after its end"))
 
-    next_life = replace(target, life="second")
+    next_life = replace(target, epoch="second")
     assert fence(next_life, 2) == 0
     assert not write_once(next_life, 0, 0, lambda: batch(output, "in its life"))
     assert write_once(next_life, 1, 0, lambda: batch(output, "in the next life"))
@@ -175,15 +175,15 @@ def test_a_task_of_a_query_that_has_ended_writes_no_more(broker: str, target: Wr
 def test_a_task_that_is_about_to_commit_when_its_query_ends_has_written_nothing(
     broker: str, target: WriteTarget, output: str
 ) -> None:
-    life = replace(target, life="first")
-    write_once(life, 0, 0, lambda: batch(output, "before"))
+    epoch = replace(target, epoch="first")
+    write_once(epoch, 0, 0, lambda: batch(output, "before"))
 
     def outgoing() -> list[Outgoing]:
-        fence(replace(target, life="ended"), 1)
+        fence(replace(target, epoch="ended"), 1)
         return batch(output, "meanwhile")
 
     with pytest.raises(EnvironmentFault, match="has ended or started again elsewhere"):
-        write_once(life, 0, 1, outgoing)
+        write_once(epoch, 0, 1, outgoing)
 
     assert read(broker, output) == [b"before"]
 

@@ -138,7 +138,7 @@ class Chaos:
             ends = self._ends()
             wanted = wanted or ends
             if wanted:
-                left = [one for one in found if not (one.well and self._read(one) >= wanted["orders"])]
+                left = [one for one in found if not (one.healthy and self._read(one) >= wanted["orders"])]
                 for one in found:
                     if one in left:
                         healed_s.pop(one.query.name, None)

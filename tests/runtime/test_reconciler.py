@@ -148,7 +148,7 @@ def test_it_is_waited_for_for_ever_and_nobody_has_to_say_that_it_is_back(world: 
         world.look()
         world.now_s += 600
     assert world.actual() is Actual.RECOVERING
-    world.driver.fails, world.driver.next_watched = None, [Watched(well=True)]
+    world.driver.fails, world.driver.next_watched = None, [Watched(healthy=True)]
     world.look()
     world.look()
     query = world.catalog.query("q")
@@ -159,7 +159,7 @@ def test_a_start_alone_is_no_sign_that_it_runs(world: World) -> None:
     world.look()
     world.look()
     assert (world.driver.running, world.actual()) == ({"q"}, Actual.PENDING)
-    world.driver.next_watched = [Watched(well=True)]
+    world.driver.next_watched = [Watched(healthy=True)]
     world.look()
     assert world.actual() is Actual.RUNNING
 
@@ -169,7 +169,7 @@ def test_one_whose_runner_was_killed_is_recovering_until_it_does_its_work(world:
     world.catalog.report(query.id, now_ms=0, actual=Actual.RUNNING)
     world.look()
     assert (world.actual(), world.catalog.query("q").restarts) == (Actual.RECOVERING, 1)
-    world.driver.next_watched = [Watched(well=True)]
+    world.driver.next_watched = [Watched(healthy=True)]
     world.look()
     assert (world.actual(), world.catalog.query("q").error) == (Actual.RUNNING, "")
 
@@ -182,7 +182,7 @@ def test_one_that_was_stopped_in_order_is_not_restarted_but_started(world: World
 
 
 def test_a_running_query_that_waits_says_for_what(world: World) -> None:
-    world.driver.next_watched = [Watched(well=True), Watched(waits="no broker answers"), Watched(well=True)]
+    world.driver.next_watched = [Watched(healthy=True), Watched(waits="no broker answers"), Watched(healthy=True)]
     said = []
     for _ in range(4):
         world.look()
@@ -193,7 +193,7 @@ def test_a_running_query_that_waits_says_for_what(world: World) -> None:
 
 
 def test_a_recovery_ends_the_trouble(world: World) -> None:
-    world.driver.next_watched = [Watched(failure=AWAY), Watched(well=True), Watched(failure=AWAY)]
+    world.driver.next_watched = [Watched(failure=AWAY), Watched(healthy=True), Watched(failure=AWAY)]
     for world.now_s in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0):
         world.look()
     assert world.driver.started == ["q", "q", "q"]
@@ -217,7 +217,7 @@ def test_what_cannot_even_be_looked_at_holds_up_no_other(world: World) -> None:
 
 
 def test_a_lost_catalog_is_no_trouble_of_the_query(world: World) -> None:
-    world.driver.next_watched = [Watched(well=True)]
+    world.driver.next_watched = [Watched(healthy=True)]
     world.look()
     world.look()
     world.driver.defects["q"] = ServiceUnavailable("the catalog does not answer")

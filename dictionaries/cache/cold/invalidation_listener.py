@@ -98,7 +98,7 @@ class Listener:
                     self._on_gap()
                     self.is_listening = True
                     self._told = None
-                    self.thread.well()
+                    self.thread.mark_healthy()
                     self._tried.set()
                 elif message["type"] == "message":
                     self._tell(message["data"])

@@ -77,7 +77,7 @@ class BackgroundRenewal:
         while keys := self._take():
             try:
                 self._renew(keys)
-                self.thread.well()
+                self.thread.mark_healthy()
             except DovetailError as error:
                 _log.warning("dictionary.renewal_failed", dictionary=self._name, error=str(error))
 

@@ -76,7 +76,7 @@ class Watcher:
             while not self._thread.closing.is_set():
                 self.look(session)
                 self._trouble = ""
-                self._thread.well()
+                self._thread.mark_healthy()
                 self._thread.closing.wait(self.every_s)
 
     def _failed(self, failure: Exception) -> None:
@@ -141,7 +141,7 @@ def _members(one: WatchedQuery) -> dict[str, Any]:
         "engine": query.engine,
         "topic": query.topic,
         "state": one.standing.told,
-        "well": one.standing.well,
+        "well": one.standing.healthy,
         "error": one.error,
         "error_ms": one.error_ms,
         "failing": bool(_error(one.standing)),

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.dead_letter import as_rows, without_marks
 from dovetail.services.session.context import Context
-from dovetail.services.session.letters.letter_topic import expect_letters, records_of
-from dovetail.services.session.letters.replayed import Replayed
+from dovetail.services.session.dead_letters.letter_topic import expect_letters, records_of
+from dovetail.services.session.dead_letters.replayed import Replayed
 from dovetail.services.session.replay.other_readers import other_readers
 from dovetail.services.session.replay.outcome import BACK, Target, outcomes
 from dovetail.services.session.replay.put_back import LetterProducer

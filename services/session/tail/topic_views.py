@@ -15,7 +15,7 @@ from dovetail.changelog.formats.time_range import bounded
 from dovetail.changelog.schema import StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.services.session.context import Context
-from dovetail.services.session.letters.letter_topic import expect_letters
+from dovetail.services.session.dead_letters.letter_topic import expect_letters
 from dovetail.services.session.select import TopicRows, first_rows
 from dovetail.sql.planner import stream_of
 from dovetail.sql.syntax.rules import Rules

@@ -18,7 +18,7 @@ from dovetail.changelog.encodings.interface import SchemaSource
 from dovetail.changelog.schema import Kind
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.services.session.context import Context
-from dovetail.services.session.letters.letter_topic import records_of
+from dovetail.services.session.dead_letters.letter_topic import records_of
 from dovetail.services.session.verification.late_columns import row_columns
 from dovetail.sql.catalog import Query
 from dovetail.sql.planner import Plan

@@ -93,7 +93,7 @@ class WorkerSupervisor:
         if code is None:
             # Its partitions are given away after the same time, where there is anybody to take them.
             child.kill_if_silent(self._settings.app.session_timeout_s)
-            return Watched(well=query.actual is Actual.RUNNING)
+            return Watched(healthy=query.actual is Actual.RUNNING)
         del self._children[query.id]
         return Watched(failure=_failure(child, code))
 

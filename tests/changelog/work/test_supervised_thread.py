@@ -26,7 +26,7 @@ class Work:
     def __call__(self) -> None:
         if self.failures:
             raise self.failures.pop(0)
-        self.thread.well()
+        self.thread.mark_healthy()
         self.done.set()
         self.thread.closing.wait()
 

@@ -16,7 +16,7 @@ from dovetail.services.cli.tail import tail_rows
 from dovetail.services.session import Session
 from dovetail.sql.syntax.parse import parse_one
 from tests.services.conftest import Ask
-from tests.services.session.letters import REASON, letters, output_row, post
+from tests.services.session.dead_letters import REASON, letters, output_row, post
 
 pytestmark = pytest.mark.services
 SOURCE = ("source_topic", "source_partition", "source_offset", "source_time")

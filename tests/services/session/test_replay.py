@@ -26,7 +26,7 @@ from dovetail.services.stack import Stack
 from dovetail.sql.catalog import Catalog, Query
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateView, Replay
-from tests.services.session.letters import REASON, WRITTEN_MS, letters, output_row, post
+from tests.services.session.dead_letters import REASON, WRITTEN_MS, letters, output_row, post
 from tests.spark.kafka import messages
 
 pytestmark = pytest.mark.services

@@ -23,7 +23,7 @@ from dovetail.services.stack.temporary import temporary_stack
 from dovetail.spark_jobs.runner.job_settings import JobSettings
 from dovetail.spark_jobs.runner.query import RunningQuery
 from dovetail.spark_jobs.runner.spark_session import start_session
-from dovetail.spark_jobs.state.relocation import move_in
+from dovetail.spark_jobs.state.relocation import rewrite_schema_paths
 from tests.paths import ROOT
 from tests.spark.kafka import send, values
 from tests.spark.releases.views import KEYS, TABLES, VIEWS, fragment, rows, topic
@@ -68,7 +68,7 @@ def run_to_the_end(session: SparkSession, view: str, brokers: str, folder: Path)
 def keep(checkpoint: Path, place: Path, output: list[dict[str, object]]) -> None:
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(checkpoint, place / "checkpoint", ignore=shutil.ignore_patterns(".*.crc"))
-    move_in(LocalFolder(place / "checkpoint" / "spark"), stands_in=LocalFolder(Path("/elsewhere")))
+    rewrite_schema_paths(LocalFolder(place / "checkpoint" / "spark"), stands_in=LocalFolder(Path("/elsewhere")))
     (place / "output.json").write_text("".join(json.dumps(row) + "\n" for row in output))
 
 

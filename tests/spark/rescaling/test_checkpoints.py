@@ -37,11 +37,11 @@ def rescaled(spark: SparkSession, dataflow: Dataflow, former: Path, before: int,
     return made.folder
 
 
-def drained(queries: Queries, dataflow: Dataflow, name: str, checkpoint: Path, *, settles: bool = False) -> int:
+def drained(queries: Queries, dataflow: Dataflow, name: str, checkpoint: Path, *, drain_only: bool = False) -> int:
     """The query run to the end of its inputs, or of what it has begun; the number of its last batch."""
-    query = queries.start(dataflow, name, settings=queries.settings(settles=settles), checkpoint=checkpoint)
-    if settles:
-        query.await_settled()
+    query = queries.start(dataflow, name, settings=queries.settings(drain_only=drain_only), checkpoint=checkpoint)
+    if drain_only:
+        query.await_drained()
     else:
         queries.drain(query, dataflow)
     query.stop()
@@ -115,8 +115,8 @@ def test_a_start_without_records_loses_no_seed(
     send_users(broker, dataflow, "a")
     drained(queries, dataflow, name, queries.checkpoint(name))
     third = rescaled(spark, dataflow, queries.checkpoint(name), 2, 3)
-    for settles in (False, True):
-        drained(queries, dataflow, name, third, settles=settles)
+    for drain_only in (False, True):
+        drained(queries, dataflow, name, third, drain_only=drain_only)
     single = rescaled(spark, dataflow, third, 3, 1)
     drained(queries, dataflow, name, single)
     send_orders(broker, dataflow, 0)
@@ -141,7 +141,7 @@ def test_a_batch_that_was_begun_is_settled_first_and_its_output_stands_once(
     shutil.rmtree(tmp_path / "copy")
     send_orders(broker, dataflow, 50)
 
-    assert drained(queries, dataflow, name, former, settles=True) == last
+    assert drained(queries, dataflow, name, former, drain_only=True) == last
     assert standing(broker, name) == joined("a", 50)
     made = rescaled(spark, dataflow, former, 2, 3)
     drained(queries, dataflow, name, made)

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from dovetail.runtime.storage.local_folder import LocalFolder
-from dovetail.spark_jobs.state.relocation import move_in
+from dovetail.spark_jobs.state.relocation import rewrite_schema_paths
 from tests.spark.releases.write import CHECKPOINTS
 
 KEPT = CHECKPOINTS / "0.1.0" / "release_pairs" / "checkpoint"
@@ -22,7 +22,7 @@ def test_the_notes_of_every_level_name_the_folder_they_are_in(tmp_path: Path) ->
     sums = [folder / ".0.crc" for folder in (moved / "state").glob("*/_metadata/v2")]
     for path in sums:
         path.write_bytes(b"crc\0\0\2\0\0\xb8")
-    move_in(LocalFolder(moved))
+    rewrite_schema_paths(LocalFolder(moved))
     assert not any(path.exists() for path in sums)
     notes = paths_in(moved)
     assert len(notes) == 2
@@ -33,7 +33,7 @@ def test_the_notes_of_every_level_name_the_folder_they_are_in(tmp_path: Path) ->
 
 def test_notes_that_name_it_already_stay_as_they_are(tmp_path: Path) -> None:
     shutil.copytree(KEPT / "spark", tmp_path / "spark")
-    move_in(LocalFolder(tmp_path / "spark"))
+    rewrite_schema_paths(LocalFolder(tmp_path / "spark"))
     before = {path: path.stat().st_ino for path in (tmp_path / "spark" / "state").glob("*/_metadata/v2/*")}
-    move_in(LocalFolder(tmp_path / "spark"))
+    rewrite_schema_paths(LocalFolder(tmp_path / "spark"))
     assert {path: path.stat().st_ino for path in before} == before

@@ -13,7 +13,7 @@ from dovetail.changelog.dead_letter import as_rows, is_letters, topic_of, withou
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.suggest import suggestion
 from dovetail.services.session.context import Context
-from dovetail.services.session.letters.replayed import Replayed
+from dovetail.services.session.dead_letters.replayed import Replayed
 from dovetail.sql.system_tables import DEAD_LETTERS
 
 _SAY_EVERY_S = 5.0

@@ -12,7 +12,7 @@ from dovetail.spark_jobs.state.seed import sync
 
 
 @contextmanager
-def making(place: Storage) -> Iterator[None]:
+def atomic_checkpoint(place: Storage) -> Iterator[None]:
     """What lies in ``place`` goes at the beginning, and again where what makes the checkpoint fails."""
     place.clear()
     try:

@@ -10,7 +10,7 @@ from dovetail.changelog.dead_letter import is_letters, topic_of
 from dovetail.changelog.errors import UnknownName
 from dovetail.changelog.suggest import suggestion
 from dovetail.services.session.context import Context
-from dovetail.services.session.letters.letter_topic import expect_letters, letters_now
+from dovetail.services.session.dead_letters.letter_topic import expect_letters, letters_now
 from dovetail.services.session.result import Rows
 from dovetail.sql.catalog import What
 from dovetail.sql.catalog.like import matches
