@@ -88,7 +88,7 @@ class TransactionalWriter:
         self._producer.init_transactions(target.call_s)
         self._group = offsets_reader(target.brokers, target.identity, "read_committed").consumer_group_metadata()
         committed = _committed_place(target.brokers, target.identity, self._place, target.call_s)
-        self.commit_mark = max(committed.offset, 0) - 1
+        self.last_committed_batch = max(committed.offset, 0) - 1
         self._written_in = committed.metadata or ""
 
     def expect_same_life(self) -> None:
@@ -102,7 +102,7 @@ class TransactionalWriter:
 
     def take_over(self) -> None:
         """Nobody of another epoch writes from now on."""
-        self.write(self.commit_mark, ())
+        self.write(self.last_committed_batch, ())
 
     def write(self, batch_id: int, outgoing: Iterable[Outgoing | OutgoingRecords]) -> None:
         """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
@@ -115,7 +115,7 @@ class TransactionalWriter:
         self._outbox.sent()
         self._producer.commit_transaction(self.target.call_s)
         self._outbox.emptied()
-        self.commit_mark = batch_id
+        self.last_committed_batch = batch_id
 
 
 def committed_offset(brokers: BrokerAddress, group: str, topic: str, partition: int, timeout_s: float) -> int:
@@ -193,9 +193,9 @@ def write_once(
             writer.used_s = time.monotonic()
             writers[name] = writer
             forget_unused(writer.used_s)
-            if writer.commit_mark > max(batch_id, target.replayed_until):
-                raise behind_its_output(target, batch_id, writer.commit_mark)
-            if writer.commit_mark >= batch_id:
+            if writer.last_committed_batch > max(batch_id, target.replayed_until):
+                raise behind_its_output(target, batch_id, writer.last_committed_batch)
+            if writer.last_committed_batch >= batch_id:
                 return False
             writer.write(batch_id, outgoing())
             return True
@@ -221,9 +221,9 @@ def mark_dropped(brokers: BrokerAddress, identity: str, commit_marks: str) -> No
             answer(altered, _CALL_S)
 
 
-def refuse_dropped(target: WriteTarget, commit_mark: int) -> None:
+def refuse_dropped(target: WriteTarget, last_committed_batch: int) -> None:
     """Raises CheckpointMismatch where ``mark_dropped`` was the last to write."""
-    if commit_mark == DROPPED - 1:
+    if last_committed_batch == DROPPED - 1:
         raise CheckpointMismatch(
             "the query of this checkpoint was dropped, or rescaled, and what was written since is not known",
             where=f"transactional id {target.identity}",
@@ -231,10 +231,10 @@ def refuse_dropped(target: WriteTarget, commit_mark: int) -> None:
         )
 
 
-def behind_its_output(target: WriteTarget, batch_id: int, commit_mark: int) -> CheckpointMismatch:
+def behind_its_output(target: WriteTarget, batch_id: int, last_committed_batch: int) -> CheckpointMismatch:
     return CheckpointMismatch(
-        f"the checkpoint is at batch {batch_id}, and batch {commit_mark} is written already; what was read in between"
-        " is not known any more: to go on would leave out rows",
+        f"the checkpoint is at batch {batch_id}, and batch {last_committed_batch} is written already; what was read"
+        " in between is not known any more: to go on would leave out rows",
         where=f"transactional id {target.identity}",
         fix="restore the newest backup of the checkpoint; or drop the query and create it again, which starts over",
     )
@@ -279,7 +279,7 @@ def fence(target: WriteTarget, partitions: int) -> int:
             try:
                 writer = TransactionalWriter(target, partition)
                 writer.take_over()
-                marks.append(writer.commit_mark)
+                marks.append(writer.last_committed_batch)
                 break
             except BrokerError as failure:
                 waited.after(failure)

@@ -30,8 +30,8 @@ from dovetail.changelog.formats.members import Member
 from dovetail.changelog.schema import WIRE_DELTA, Kind, RecordFormat, StreamSchema
 
 _NULL = "\\N"
-_MARK = b"\xef\xbb\xbf"
-"""The mark of UTF-8 that some programs write first."""
+_BOM = b"\xef\xbb\xbf"
+"""The byte order mark that some programs write first."""
 
 _SPECIAL = re.compile(rb'["\r]')
 
@@ -124,9 +124,9 @@ class _Reader:
         lines: bytes = pc.binary_join(whole, b"\n")[0].as_py()
         if not _is_utf8(lines):
             raise NeedsRowDecoding
-        if _MARK in lines:
+        if _BOM in lines:
             # The parser passes over it at the beginning of all lines, and takes it for a text before any other.
-            decline_where(pc.starts_with(values, _MARK))
+            decline_where(pc.starts_with(values, _BOM))
         if _SPECIAL.search(lines):
             odd = pc.match_substring_regex(values, _SPECIAL.pattern)
             decline_where(pc.and_not(odd, pc.match_substring_regex(values, self._record)))
@@ -234,7 +234,7 @@ def writer(asked: Writes) -> MemberWriter:
 
 
 def headers(stream: StreamSchema) -> frozenset[bytes]:
-    """The names of the columns as a line: plain or in quotes, with the mark of UTF-8 and the end of the line or not."""
+    """The names of the columns as a line: plain or in quotes, with a byte order mark and the end of a line or not."""
     if stream.value.option("without_header", "true") != "false":
         return frozenset()
     delimiter = _delimiter(stream.value)
@@ -244,7 +244,7 @@ def headers(stream: StreamSchema) -> frozenset[bytes]:
         quoted = ['"' + name.replace('"', '""') + '"' for name in names]
         for cells in (quoted, [_cell(name, delimiter) for name in names]):
             line = delimiter.join(cells).encode()
-            found |= {mark + line + end for mark, end in product((b"", _MARK), (b"", b"\n", b"\r\n"))}
+            found |= {bom + line + end for bom, end in product((b"", _BOM), (b"", b"\n", b"\r\n"))}
     return frozenset(found)
 
 

@@ -21,7 +21,7 @@ from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.activity import Activity
 from dovetail.joins.host.level import Arrival, Clock, Departure, LevelOutput, LevelTask
 from dovetail.joins.host.portions import Cutting, residues
-from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.joins.state.arrangement_stats import holdings
 from dovetail.joins.state.portion import Portion, PortionShelf
 from dovetail.joins.state.store import RunStore
@@ -50,7 +50,7 @@ class BucketTask:
         self._cutting = None if memory is None else Cutting(dataflow, level, bucket, buckets, memory)
         self._open: tuple[RunStore, LevelTask] | None = None
 
-    def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[Mark] = ()) -> LevelOutput:
+    def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[PartitionTime] = ()) -> LevelOutput:
         """As that of ``LevelTask``. Marks go to all portions."""
         dealt = self._dealt(arrivals)
         asked = [one for one in self._shelf.portions if marks or one.number in dealt]
@@ -78,7 +78,7 @@ class BucketTask:
                 found[int(number)].append(replace(arrival, rows=rows))
         return found
 
-    def _run(self, portion: Portion, arrivals: Sequence[Arrival], marks: Sequence[Mark]) -> LevelOutput:
+    def _run(self, portion: Portion, arrivals: Sequence[Arrival], marks: Sequence[PartitionTime]) -> LevelOutput:
         store = self._shelf.attach(portion)
         output = self._task(portion, store).on_batch(arrivals, marks)
         self._put(portion, store, output.activity)

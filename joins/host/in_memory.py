@@ -19,7 +19,7 @@ from dovetail.joins.host.exchange import dealt
 from dovetail.joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, Refused
 from dovetail.joins.host.memory_shelf import MemoryShelf
 from dovetail.joins.host.repartition import Repartition
-from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.joins.state.portion import portion_of
 from dovetail.joins.state.store import RunEntry, RunStore
 
@@ -80,7 +80,7 @@ class LocalQuery:
         """The state of all levels and buckets, by portion."""
         return (store for shelf in self._shelves.values() for store in shelf.stores)
 
-    def feed(self, decoded: Mapping[int, pa.Table], marks: Iterable[Mark] = ()) -> pa.Table | None:
+    def feed(self, decoded: Mapping[int, pa.Table], marks: Iterable[PartitionTime] = ()) -> pa.Table | None:
         """One batch: decoded rows by index of scan. The rows that reach the sink, None if there are none.
 
         Rows of one key come in the order in which they have to be written: retractions before insertions. ``marks``,
@@ -113,7 +113,7 @@ class LocalQuery:
             departures.extend(Departure(edge.id, bucket, part) for bucket, part in dealt(sent, edge, self._buckets))
         return departures
 
-    def _marks(self, decoded: Mapping[int, pa.Table]) -> list[Mark]:
+    def _marks(self, decoded: Mapping[int, pa.Table]) -> list[PartitionTime]:
         marks = []
         for index, rows in decoded.items():
             scan = self._dataflow.scans[index]
@@ -122,10 +122,10 @@ class LocalQuery:
                 None if watermark is None or watermark.from_heartbeats else greatest_ms(rows.column(watermark.column))
             )
             if event_ms is not None:
-                marks.append(Mark(scan.edge, 0, event_ms))
+                marks.append(PartitionTime(scan.edge, 0, event_ms))
         return marks
 
-    def _on_every_edge(self, marks: Iterable[Mark]) -> list[Mark]:
+    def _on_every_edge(self, marks: Iterable[PartitionTime]) -> list[PartitionTime]:
         """The marks of scans, for each edge that has them."""
         edges = {scan.edge: self._dataflow.beyond(scan.edge) for scan in self._dataflow.scans}
         return [replace(mark, edge=edge) for mark in marks for edge in edges[mark.edge]]
@@ -141,7 +141,7 @@ class LocalQuery:
                 passing.append(departure)
         return arrived, passing
 
-    def _run(self, level: int, bucket: int, arrivals: list[Arrival], marks: list[Mark]) -> LevelOutput:
+    def _run(self, level: int, bucket: int, arrivals: list[Arrival], marks: list[PartitionTime]) -> LevelOutput:
         place = (level, bucket)
         levels = {mark.edge: self._dataflow.listening(mark.edge) for mark in marks}
         output = self._tasks[place].on_batch(arrivals, [mark for mark in marks if level in levels[mark.edge]])

@@ -17,7 +17,7 @@ from dovetail.joins.host.activity import Activity, NodeWork
 from dovetail.joins.host.exchange import KEYLESS, dealt
 from dovetail.joins.host.state_limit import check_buffered
 from dovetail.joins.inputs.arrival import in_order
-from dovetail.joins.inputs.watermarks import Mark, Relay, Watermarks, next_on, output_watermark, relayed
+from dovetail.joins.inputs.watermarks import PartitionTime, Relay, Watermarks, next_on, output_watermark, relayed
 from dovetail.joins.state.arrangement_stats import holdings
 from dovetail.joins.state.store import RunStore
 
@@ -130,7 +130,7 @@ class LevelTask:
             if node.level < level and level in dataflow.told_by(node)
         ]
 
-    def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[Mark] = ()) -> LevelOutput:
+    def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[PartitionTime] = ()) -> LevelOutput:
         """Rows in, rows out. The marks move the watermarks after the rows were judged by them; what that lets go leaves
         with the rows of the batch.
         """
@@ -168,7 +168,11 @@ class LevelTask:
         return None if reached is None else next_on(sink.grid, reached)
 
     def _work(
-        self, running: _Running, received: Mapping[int, list[pa.Table]], marks: Sequence[Mark], output: LevelOutput
+        self,
+        running: _Running,
+        received: Mapping[int, list[pa.Table]],
+        marks: Sequence[PartitionTime],
+        output: LevelOutput,
     ) -> NodeWork:
         """Let a node have its part of the batch; what it did."""
         begun_ns = self._clock()

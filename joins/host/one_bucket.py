@@ -15,7 +15,7 @@ import pyarrow as pa
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.exchange import KEYLESS
 from dovetail.joins.host.level import Arrival, Clock, LevelOutput, LevelTask
-from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.joins.state.store import RunStore
 
 
@@ -24,7 +24,7 @@ class LevelInput:
     """What reaches a level from the scans."""
 
     arrivals: Sequence[Arrival] = ()
-    marks: Sequence[Mark] = ()
+    marks: Sequence[PartitionTime] = ()
 
 
 @dataclass

@@ -36,7 +36,7 @@ UNSHOWN = -(1 << 62)
 
 
 @dataclass(frozen=True)
-class Mark:
+class PartitionTime:
     """The greatest event time that a partition has shown; None: it has fallen silent, until a time is shown again."""
 
     edge: int
@@ -76,7 +76,7 @@ class Watermarks:
         mask: Mask = behind.to_numpy() & (numpy_column(rows, DELTA) > 0)
         return mask
 
-    def advance(self, marks: Iterable[Mark]) -> None:
+    def advance(self, marks: Iterable[PartitionTime]) -> None:
         """Take note of marks; those of other operators' edges are passed over."""
         by_edge = {one.edge: one for one in self._inputs if one is not None}
         for mark in marks:
@@ -115,11 +115,11 @@ class Relay:
     ) -> Relay:
         return Relay(node.clock, edges, Watermarks(node.inputs, ports, scalars))
 
-    def marks(self, marks: Iterable[Mark]) -> list[Mark]:
+    def marks(self, marks: Iterable[PartitionTime]) -> list[PartitionTime]:
         """Those of its edges, when ``marks`` are in."""
         self.watermarks.advance(marks)
         reached = output_watermark(self.clock, self.watermarks.values)
-        return [] if reached is None else [Mark(edge, 0, reached) for edge in self.edges]
+        return [] if reached is None else [PartitionTime(edge, 0, reached) for edge in self.edges]
 
 
 def output_watermark(clock: Sequence[int], values: Sequence[int | None]) -> int | None:
@@ -141,7 +141,7 @@ def next_on(grid: tuple[int, int], watermark: int) -> int:
     return first - (first - watermark) // step * step
 
 
-def relayed(relays: Sequence[Relay], marks: Iterable[Mark]) -> list[Mark]:
+def relayed(relays: Sequence[Relay], marks: Iterable[PartitionTime]) -> list[PartitionTime]:
     """``marks``, and those that the relays, upstream first, make of them."""
     every = list(marks)
     for relay in relays:
@@ -175,7 +175,7 @@ class _Input:
     def name(self) -> str:
         return f"watermark.{self.edge}"
 
-    def note(self, mark: Mark, scalars: MutableMapping[str, int]) -> None:
+    def note(self, mark: PartitionTime, scalars: MutableMapping[str, int]) -> None:
         place = f"{mark.edge}.{mark.partition}"
         if mark.event_ms is None:
             self.silent.add(mark.partition)

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from dovetail.joins.dataflow import failed_calls
 from dovetail.joins.host.level import Arrival
 from dovetail.joins.host.one_bucket import LevelInput, OneBucket
-from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.joins.state.portion import WHOLE
 from dovetail.joins.state.store import RunStore
 from dovetail.spark_jobs.exchange import report, shuffle_block
@@ -119,11 +119,11 @@ def on_batch(
 def _run(member: Job, bucket: OneBucket, blocks: list[ShuffleBlock]) -> SinkBatch:
     failed_calls.taken()  # those of an attempt that did not come to its end
     arrivals: dict[int, list[Arrival]] = defaultdict(list)
-    marks: dict[int, list[Mark]] = defaultdict(list)
+    marks: dict[int, list[PartitionTime]] = defaultdict(list)
     passing = []
     for row in shuffle_block.in_order(blocks):
         if row.edge == MARKS:
-            marks[row.level] += [Mark(**mark) for mark in unpack(row.rows).to_pylist()]
+            marks[row.level] += [PartitionTime(**mark) for mark in unpack(row.rows).to_pylist()]
         elif row.level < member.sink_level:
             arrivals[row.level].append(Arrival(row.edge, unpack(row.rows)))
         else:

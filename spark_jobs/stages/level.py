@@ -17,7 +17,7 @@ from dovetail.joins.host.activity import Activity
 from dovetail.joins.host.bucket import BucketTask
 from dovetail.joins.host.exchange import KEYLESS
 from dovetail.joins.host.level import HERE, Arrival, LevelOutput
-from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.spark_jobs.exchange import report, shuffle_block
 from dovetail.spark_jobs.exchange.arrow_ipc import pack, unpack
@@ -126,7 +126,7 @@ class BucketOfLevel:
             time.perf_counter_ns,
         )
         arrivals = [Arrival(row.edge, unpack(row.rows)) for row in mine if row.edge != MARKS]
-        marks = [Mark(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
+        marks = [PartitionTime(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
         return task.on_batch(arrivals, marks)
 
     def blocks(self, output: LevelOutput, said: BatchReport) -> Iterator[ShuffleBlock]:

@@ -274,5 +274,5 @@ def test_an_offset_that_stays_pending_is_passed_over(target: WriteTarget, output
     group = sink.offsets_reader(target.brokers, target.identity, "read_committed").consumer_group_metadata()
     hanging.send_offsets_to_transaction([TopicPartition(target.commit_marks, 0, 99)], group, 20)
 
-    assert TransactionalWriter(target, 0).commit_mark == 3
+    assert TransactionalWriter(target, 0).last_committed_batch == 3
     assert write_once(target, 0, 4, lambda: batch(output, "b"))

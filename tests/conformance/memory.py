@@ -23,7 +23,7 @@ from dovetail.changelog.event_times import unusable
 from dovetail.changelog.schema import Kind
 from dovetail.joins.dataflow.graph import Sink, TopicScan
 from dovetail.joins.host.in_memory import LocalQuery
-from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.sql.catalog import Catalog
 from dovetail.sql.engines import Engine
 from dovetail.sql.syntax.statements import System
@@ -69,13 +69,13 @@ class _Joining:
 
     def advance(self, limit: int | None) -> bool:
         batch: dict[int, pa.Table] = {}
-        marks: list[Mark] = []
+        marks: list[PartitionTime] = []
         for index, scan in enumerate(self.launch.fragment.dataflow.scans):
             records = as_batch(self.topics[scan.topic].records, self.positions[index]).slice(0, limit)
             self.positions[index] += records.num_rows
             if records.num_rows:
                 batch[index], heard_ms = _decoded(self.decoders[index], records, scan)
-                marks += [Mark(scan.edge, 0, heard_ms)] if heard_ms is not None else []
+                marks += [PartitionTime(scan.edge, 0, heard_ms)] if heard_ms is not None else []
         if not batch and not self.opening:
             return False
         self.opening = False

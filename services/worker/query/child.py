@@ -58,9 +58,9 @@ from dovetail.services.worker.lane.partition_answerer import QueryAnswers
 from dovetail.services.worker.lane.transactions import Place
 from dovetail.services.worker.query import worker_lease
 from dovetail.services.worker.query.app import lookup_app
+from dovetail.services.worker.query.cache_occupancy import CacheOccupancy
 from dovetail.services.worker.query.claimed_origin import claimed_origin
 from dovetail.services.worker.query.dictionary_commands import DictionaryCommands
-from dovetail.services.worker.query.held import Held
 from dovetail.services.worker.query.metrics import QueryFigures
 from dovetail.services.worker.query.progress import Report, merged, waits_for
 from dovetail.services.worker.query.pulse import Pulse
@@ -137,7 +137,7 @@ class LookupQuery:
         largest = min(topics.message_bytes(client, topic) for topic in written)
         folder = self._folder()
         self.tables = Tables(self.catalog, settings.brokers, settings.redis_url, settings.outside, folder)
-        self._held = Held(self.tables.layouts, folder, time.monotonic)
+        self._occupancy = CacheOccupancy(self.tables.layouts, folder, time.monotonic)
         self._answers = QueryAnswers(
             flow=self.flow,
             lookups=self.tables.open(self.flow.accesses),
@@ -262,7 +262,7 @@ class LookupQuery:
             self.lanes.reached(),
             self.lanes.counts(),
             self.lanes.batch_ms(),
-            self._held.told(),
+            self._occupancy.document(),
             redacted(self.lanes.waits_for()),
         )
         self._say_what_is_new(report)

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from dovetail.dictionaries.cache.layout_statistics import Statistics
 from dovetail.services.worker.lane.lanes import Lanes
-from dovetail.services.worker.query.held import memos_in
+from dovetail.services.worker.query.cache_occupancy import memos_in
 from dovetail.services.worker.tables.lookup_tables import Tables
 
 _COUNTS = {

@@ -15,7 +15,7 @@ class Report:
     offsets   partition → end of what is answered and committed
     counts    since its start
     batch_ms  how long its last batch took
-    held      what it keeps, as ``Held`` tells it
+    held      what it keeps, as ``CacheOccupancy`` has it
     waits     why it waits for a service; '' while it does not
     """
 

@@ -15,7 +15,7 @@ from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, 
 from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from dovetail.joins.dataflow.specification import OperatorSpec
 from dovetail.joins.host.in_memory import LocalQuery
-from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.joins.operators.bidirectional import BidirectionalSpec
 from dovetail.joins.reference.rows import Row
 from dovetail.joins.state.store import RunStore
@@ -162,9 +162,9 @@ def test_an_idle_input_and_a_heartbeat_let_held_rows_go() -> None:
     query = LocalQuery(dataflow(waiting), buckets=1)
     query.feed(left(5))
 
-    assert times(net(query.feed({}, [Mark(1, 0, None)]))) == []
+    assert times(net(query.feed({}, [PartitionTime(1, 0, None)]))) == []
     assert times(net(query.feed(left(8)))) == [5]
-    assert times(net(query.feed({}, [Mark(1, 0, 11)]))) == [8]
+    assert times(net(query.feed({}, [PartitionTime(1, 0, 11)]))) == [8]
 
 
 def test_marks_reach_operators_beyond_a_keyed_one() -> None:
@@ -180,7 +180,7 @@ def test_marks_reach_operators_beyond_a_keyed_one() -> None:
         edges=(Edge(0, 2, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 3, ()), Edge(3, 2, ("r.k",))),
     )
 
-    LocalQuery(deep, buckets=1).feed({}, [Mark(1, 0, 20)])
+    LocalQuery(deep, buckets=1).feed({}, [PartitionTime(1, 0, 20)])
 
     assert deep.beyond(deep.scans[1].edge) == (1, 3)
     assert waiting.asked == [(18,), (None, 18)]

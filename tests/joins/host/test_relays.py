@@ -9,7 +9,7 @@ from dovetail.joins.aggregates.aggregate import AggregateSpec
 from dovetail.joins.aggregates.aggregation import Aggregation, Closing, Fold
 from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
-from dovetail.joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
+from dovetail.joins.inputs.watermarks import PartitionTime, Relay, Watermarks, relayed
 from dovetail.joins.operators.range import Band, RangeSpec
 
 ROWS = pa.schema([("k", pa.int64()), ("t", pa.int64())])
@@ -28,21 +28,21 @@ def relay(scalars: dict[str, int] | None = None) -> Relay:
 
 def test_it_stands_where_the_least_of_the_inputs_lets_it() -> None:
     one = relay()
-    assert one.marks([Mark(LEFT, 0, 100)]) == []
-    assert one.marks([Mark(RIGHT, 0, 95)]) == [Mark(JOINED, 0, 80), Mark(GROUPED, 0, 80)]
-    assert one.marks([Mark(RIGHT, 0, 500)]) == [Mark(JOINED, 0, 100), Mark(GROUPED, 0, 100)]
+    assert one.marks([PartitionTime(LEFT, 0, 100)]) == []
+    assert one.marks([PartitionTime(RIGHT, 0, 95)]) == [PartitionTime(JOINED, 0, 80), PartitionTime(GROUPED, 0, 80)]
+    assert one.marks([PartitionTime(RIGHT, 0, 500)]) == [PartitionTime(JOINED, 0, 100), PartitionTime(GROUPED, 0, 100)]
 
 
 def test_it_is_kept_over_restarts() -> None:
     scalars: dict[str, int] = {}
-    relay(scalars).marks([Mark(LEFT, 0, 100), Mark(RIGHT, 0, 95)])
-    assert relay(scalars).marks([]) == [Mark(JOINED, 0, 80), Mark(GROUPED, 0, 80)]
+    relay(scalars).marks([PartitionTime(LEFT, 0, 100), PartitionTime(RIGHT, 0, 95)])
+    assert relay(scalars).marks([]) == [PartitionTime(JOINED, 0, 80), PartitionTime(GROUPED, 0, 80)]
 
 
 def test_one_relay_feeds_the_next() -> None:
     second = Relay((-1,), (LAST,), Watermarks((JOINED,), (port(),), {}))
-    marks = [Mark(LEFT, 0, 100), Mark(RIGHT, 0, 200)]
-    assert relayed([relay(), second], marks)[-1] == Mark(LAST, 0, 99)
+    marks = [PartitionTime(LEFT, 0, 100), PartitionTime(RIGHT, 0, 200)]
+    assert relayed([relay(), second], marks)[-1] == PartitionTime(LAST, 0, 99)
 
 
 def test_marks_are_told_to_the_levels_beyond_a_clock() -> None:

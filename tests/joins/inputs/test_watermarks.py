@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dovetail.changelog.changes import DELTA
 from dovetail.joins.dataflow.ports import Ingest, Port, Watermark
-from dovetail.joins.inputs.watermarks import UNSHOWN, Mark, Watermarks, next_on, output_watermark
+from dovetail.joins.inputs.watermarks import UNSHOWN, PartitionTime, Watermarks, next_on, output_watermark
 
 SCHEMA = pa.schema([("t", pa.timestamp("us"))])
 LEFT, RIGHT = 4, 5
@@ -29,7 +29,7 @@ def two(left: Port, right: Port, scalars: dict[str, int] | None = None) -> Water
 
 
 def moved(watermarks: Watermarks, *marks: tuple[int, int, int | None]) -> tuple[int | None, ...]:
-    watermarks.advance([Mark(*mark) for mark in marks])
+    watermarks.advance([PartitionTime(*mark) for mark in marks])
     return watermarks.values
 
 

@@ -12,7 +12,7 @@ from dovetail.enrichment.memo.memo_store import MemoStore
 from dovetail.runtime.processes.forked import ForkServer
 from dovetail.services.commands.command_codec import Outcome
 from dovetail.services.worker.lane.fetches import Fetch, as_batch
-from dovetail.services.worker.query.held import LOOKED_AT_S, Held
+from dovetail.services.worker.query.cache_occupancy import LOOKED_AT_S, CacheOccupancy
 from dovetail.services.worker.query.progress import Report, merged, waits_for
 from dovetail.services.worker.supervisor.child_process import Child
 from dovetail.services.worker.supervisor.worker_supervisor import claimed_folder, joined
@@ -61,15 +61,15 @@ def test_what_a_process_keeps_is_looked_at_every_few_seconds(tmp_path: Path) -> 
     """Its memos are counted row by row."""
     now_s = [100.0]
     store = MemoStore(tmp_path / "memo-0.db", "q")
-    held = Held({}, tmp_path, lambda: now_s[0])
+    occupancy = CacheOccupancy({}, tmp_path, lambda: now_s[0])
     store.apply([(b"1", b"[]"), (b"2", b"[]")])
-    rows, size = held.told()["memo"]
+    rows, size = occupancy.document()["memo"]
     assert (rows, size > 0) == (2, True)
     store.apply([(b"3", b"[]")])
     now_s[0] += LOOKED_AT_S - 1
-    assert held.told()["memo"][0] == 2
+    assert occupancy.document()["memo"][0] == 2
     now_s[0] += 1
-    assert held.told()["memo"][0] == 3
+    assert occupancy.document()["memo"][0] == 3
     store.close()
 
 

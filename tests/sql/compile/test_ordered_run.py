@@ -14,7 +14,7 @@ from dovetail.changelog.decode import Decoder
 from dovetail.changelog.schema import ARRIVAL
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.joins.host.in_memory import LocalQuery
-from dovetail.joins.inputs.watermarks import Mark
+from dovetail.joins.inputs.watermarks import PartitionTime
 from tests.conformance.case import Wait
 from tests.conformance.topics import RECORDS
 from tests.sql.planner import Planner
@@ -249,7 +249,7 @@ def test_a_silent_right_side_holds_nothing_back() -> None:
     left, right = flow.scans
     held = _decoded(left, {"n": 1, "k": 1, "at": datetime(2024, 1, 1, tzinfo=UTC)})
     assert running.feed({0: held}) is None
-    found = running.feed({}, [Mark(right.edge, 0, None)])
+    found = running.feed({}, [PartitionTime(right.edge, 0, None)])
     assert found is not None
     assert found.select(["n", "x"]).to_pylist() == [{"n": 1, "x": None}]
 

@@ -10,11 +10,11 @@ from dovetail.dictionaries.contracts import Layout
 from dovetail.enrichment.memo.memo_store import runs_in
 
 LOOKED_AT_S = 5.0
-"""So old may what is told be: the rows of memos are counted one by one."""
+"""So old may the document be: the rows of memos are counted one by one."""
 
 
-class Held:
-    """``told``, a document: ``tables``, by name rows, bytes, and keys that were asked for, answered by the memory of
+class CacheOccupancy:
+    """``document``: ``tables``, by name rows, bytes, and keys that were asked for, answered by the memory of
     this process and by the cold tier, since its start; ``memo``: rows and bytes.
 
     layouts   of the dictionaries that are open, by name
@@ -25,16 +25,16 @@ class Held:
     def __init__(self, layouts: Mapping[str, Layout], folder: Path, clock: Callable[[], float]) -> None:
         self._layouts, self._folder, self._clock = layouts, folder, clock
         self._next_s = clock()
-        self._told: dict[str, Any] = {}
+        self._document: dict[str, Any] = {}
 
-    def told(self) -> Mapping[str, Any]:
+    def document(self) -> Mapping[str, Any]:
         if (now_s := self._clock()) >= self._next_s:
             self._next_s = now_s + LOOKED_AT_S
-            self._told = {"tables": {name: _of_table(layout) for name, layout in [*self._layouts.items()]}}
+            self._document = {"tables": {name: _of_table(layout) for name, layout in [*self._layouts.items()]}}
             rows, size = memos_in(self._folder)
             if size:
-                self._told["memo"] = [rows, size]
-        return self._told
+                self._document["memo"] = [rows, size]
+        return self._document
 
 
 def memos_in(folder: Path) -> tuple[int, int]:
