@@ -29,12 +29,12 @@ def error_of(failure: BaseException, where: str) -> DovetailError:
         case TimeoutError():
             return ServiceUnavailable("a service did not answer in time", where=where, fix="dovetail status")
         case ConnectionError() | EOFError():
-            return EnvironmentFault(f"a process that is needed has gone: {_told(failure)}", where=where, fix=_AGAIN)
+            return EnvironmentFault(f"a process that is needed has gone: {_message(failure)}", where=where, fix=_AGAIN)
         case MemoryError():
             return EnvironmentFault("there is no memory left", where=where, fix="see what takes it; " + _AGAIN)
         case OSError():
-            return EnvironmentFault(_told(failure), where=where, fix=f"{remedy(failure)}; {_AGAIN}")
-    return InternalError(_told(failure), where=where, fix="see the log for the whole trace, and report it")
+            return EnvironmentFault(_message(failure), where=where, fix=f"{remedy(failure)}; {_AGAIN}")
+    return InternalError(_message(failure), where=where, fix="see the log for the whole trace, and report it")
 
 
 def remedy(failure: OSError) -> str:
@@ -45,5 +45,5 @@ def remedy(failure: OSError) -> str:
 _AGAIN = "it is tried again by itself"
 
 
-def _told(failure: BaseException) -> str:
+def _message(failure: BaseException) -> str:
     return shortened(f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__)

@@ -36,7 +36,7 @@ class Standing:
         return self.state == self.query.desired.value
 
     @property
-    def told(self) -> str:
+    def shown_state(self) -> str:
         """The state; where its user has asked for another since, that too."""
         asked = self.query.desired
         on_its_way = not self.healthy and (asked is not Desired.RUNNING or self.state == Actual.PAUSED)

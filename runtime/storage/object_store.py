@@ -65,16 +65,16 @@ class ObjectStore:
         return ObjectStore(self.bucket, "/".join(filter(None, [self.prefix, name])), self.access)
 
     def read(self, name: str) -> bytes:
-        with self._told(), self._files.open_input_stream(self._key(name)) as object_:
+        with self._errors_translated(), self._files.open_input_stream(self._key(name)) as object_:
             return bytes(object_.read())
 
     @contextmanager
     def opened(self, name: str) -> Iterator[BinaryIO]:
-        with self._told(), self._files.open_input_stream(self._key(name)) as object_:
+        with self._errors_translated(), self._files.open_input_stream(self._key(name)) as object_:
             yield cast(BinaryIO, object_)
 
     def size(self, name: str) -> int:
-        with self._told():
+        with self._errors_translated():
             found = self._files.get_file_info(self._key(name))
             if not found.is_file:
                 raise FileNotFoundError(self._key(name))
@@ -86,7 +86,7 @@ class ObjectStore:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[pa.NativeFile]:
-        with self._told(absent=True), self._files.open_output_stream(self._key(name)) as object_:
+        with self._errors_translated(absent=True), self._files.open_output_stream(self._key(name)) as object_:
             yield object_
 
     def names(self, under: str = "") -> list[str]:
@@ -97,16 +97,16 @@ class ObjectStore:
         return [found.path[begins:] for found in self._listed(under, recursive=True) if found.is_file]
 
     def remove(self, name: str) -> None:
-        with self._told(), suppress(FileNotFoundError):
+        with self._errors_translated(), suppress(FileNotFoundError):
             self._files.delete_file(self._key(name))
 
     def clear(self) -> None:
-        with self._told(), suppress(FileNotFoundError):
+        with self._errors_translated(), suppress(FileNotFoundError):
             self._files.delete_dir(self._key("").rstrip("/"))
 
     def expect_bucket(self) -> None:
         """Raises StorageRefused or ServiceUnavailable where the bucket is not to be had: the cheapest question."""
-        with self._told():
+        with self._errors_translated():
             if self._files.get_file_info(self.bucket).type is fs.FileType.NotFound:
                 raise self._refused(f"there is no bucket {self.bucket}", _NO_BUCKET)
 
@@ -125,12 +125,12 @@ class ObjectStore:
         return "/".join([*filter(None, [self.bucket, self.prefix]), name])
 
     def _listed(self, under: str, *, recursive: bool) -> list[fs.FileInfo]:
-        with self._told():
+        with self._errors_translated():
             place = self._key(under).rstrip("/")
             return list(self._files.get_file_info(fs.FileSelector(place, allow_not_found=True, recursive=recursive)))
 
     @contextmanager
-    def _told(self, *, absent: bool = False) -> Iterator[None]:
+    def _errors_translated(self, *, absent: bool = False) -> Iterator[None]:
         """absent  whether what is not there is the bucket"""
         try:
             yield

@@ -127,18 +127,18 @@ def _answer(said: Any, status: int = HTTPStatus.OK, allowed: str | None = None) 
     return Response(orjson.dumps(said), status, {"Allow": allowed} if allowed else None, _MEDIA)
 
 
-def _told(number: int, message: str, status: int, allowed: str | None = None) -> Response:
+def _error_response(number: int, message: str, status: int, allowed: str | None = None) -> Response:
     return _answer({"error_code": number, "message": message}, status, allowed)
 
 
 def _refused(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RegistryRefused)
-    return _told(int(error.code), error.message, error.status)
+    return _error_response(int(error.code), error.message, error.status)
 
 
 def _not_taken(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestRefused)
-    answer = _told(error.status, f"{error.what}; {error.fix}", error.status)
+    answer = _error_response(error.status, f"{error.what}; {error.fix}", error.status)
     answer.headers.update(error.headers)
     return answer
 
@@ -146,12 +146,14 @@ def _not_taken(_request: Request, error: Exception) -> Response:
 def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = f"{request.method} {quoted(request.url.path)}: {error.detail}"
-    return _told(error.status_code, what, error.status_code, (error.headers or {}).get("Allow"))
+    return _error_response(error.status_code, what, error.status_code, (error.headers or {}).get("Allow"))
 
 
 def _defect(request: Request, error: Exception) -> Response:
     _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _told(50001, "the registry met a defect of its own and has logged it", HTTPStatus.INTERNAL_SERVER_ERROR)
+    return _error_response(
+        50001, "the registry met a defect of its own and has logged it", HTTPStatus.INTERNAL_SERVER_ERROR
+    )
 
 
 def _reference(given: Any) -> Reference:

@@ -47,7 +47,7 @@ def _node(name: str, kind: str, found: Mapping[str, Standing]) -> dict[str, Any]
     one = found.get(name)
     if one is None:
         return {"name": name, "kind": kind}
-    told = {"state": one.told, "why": one.why, "topic": one.query.topic, "engine": one.query.engine}
+    told = {"state": one.shown_state, "why": one.why, "topic": one.query.topic, "engine": one.query.engine}
     return {"name": name, "kind": kind, "view": one.query.view, **told}
 
 

@@ -39,7 +39,7 @@ def serve(settings: Settings, open_session: OpenSession | None = None) -> None:
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(settings.serve_send_s * 1000))
     service = Service.of(settings, open_session or (lambda say, confirm: Session.open(settings, say, confirm)))
     server = Server(service)
-    _LOG.info("%s", _told(settings, listener, service))
+    _LOG.info("%s", _announcement(settings, listener, service))
     with bounded_engine(settings, threads=settings.serve_statements):
         asyncio.run(server.serve(sockets=[listener]))
     _LOG.info("stopped")
@@ -108,7 +108,7 @@ def expect_protected(settings: Settings) -> None:
         )
 
 
-def _told(settings: Settings, listener: socket.socket, service: Service) -> str:
+def _announcement(settings: Settings, listener: socket.socket, service: Service) -> str:
     scheme = "http" if settings.serve_tls_certificate is None else "https"
     who = "for users with a token"
     if service.doorkeeper.is_open:

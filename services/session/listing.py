@@ -125,7 +125,7 @@ def _views(context: Context, like: str | None) -> Rows:
             {
                 "name": statement.name,
                 "topic": one.query.topic if one is not None else "",
-                "state": one.told if one is not None else "not materialized",
+                "state": one.shown_state if one is not None else "not materialized",
                 **behind.get(relation.name, NO_BACKLOG),
                 "reads": ", ".join(used for used in context.catalog.used(statement.name) if used != statement.into),
                 "used by": ", ".join(user.name for user in context.catalog.users(statement.name)),
@@ -142,7 +142,7 @@ def _queries(context: Context, like: str | None) -> Rows:
         {
             "name": query.name,
             "engine": query.engine,
-            "state": one.told,
+            "state": one.shown_state,
             "rows in": _count(query, "rows_in"),
             "rows out": _count(query, "rows_out"),
             "rejected": _count(query, "rejected"),

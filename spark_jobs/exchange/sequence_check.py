@@ -53,15 +53,15 @@ def complete(blocks: Iterable[ShuffleBlock]) -> list[ShuffleBlock]:
             numbers[block.sender].append(block.number)
             opened.append(block)
     for sender in sorted(numbers.keys() | block_counts.keys()):
-        told, came = block_counts[sender], sorted(numbers[sender])
-        if len(told) != 1 or came != list(range(told[0])):
+        counts, came = block_counts[sender], sorted(numbers[sender])
+        if len(counts) != 1 or came != list(range(counts[0])):
             raise EnvironmentFault(
-                f"rows of a batch came incompletely, or twice: of {_told(told)} blocks there are the numbers {came}",
+                f"rows of a batch came incompletely, or twice: of {_text(counts)} blocks there are the numbers {came}",
                 where=f"sender {sender}",
                 fix="the batch is run again by itself; if this goes on, report it",
             )
     return opened
 
 
-def _told(block_counts: list[int]) -> str:
+def _text(block_counts: list[int]) -> str:
     return " and ".join(str(count) for count in block_counts) or "an unknown number of"

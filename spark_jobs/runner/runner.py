@@ -84,7 +84,7 @@ class NotRescaled:
 
 
 @dataclass(frozen=True)
-class ToldActivity:
+class BatchActivity:
     """What the nodes of a query had done until a batch."""
 
     by: RunningQuery | PackedQuery
@@ -102,7 +102,7 @@ class Runner:
         self._launcher = Launcher(settings, session, catalog)
         self._running: dict[int, RunningQuery | PackedQuery] = {}
         self._reported: dict[int, Mapping[str, Any]] = {}
-        self._told: dict[int, ToldActivity] = {}
+        self._activities: dict[int, BatchActivity] = {}
         self._counted_before: dict[int, Progress] = {}
         self._texts: dict[int, str] = {}
         """Of the queries that run, as the catalog had them at their start."""
@@ -394,13 +394,13 @@ class Runner:
     def _activity(self, query: Query, running: RunningQuery | PackedQuery) -> Mapping[str, Any]:
         """The document of what its nodes have done in all its lives; made once for each batch."""
         now = running.progress()
-        told = self._told.get(query.id)
-        if told is None or told.by is not running or told.batch != now.batch:
+        known = self._activities.get(query.id)
+        if known is None or known.by is not running or known.batch != now.batch:
             whole = Activity()
             for part in (self._counted_before[query.id].activity, now.activity):
                 whole.add(part)
-            told = self._told[query.id] = ToldActivity(running, now.batch, whole.document())
-        return told.document
+            known = self._activities[query.id] = BatchActivity(running, now.batch, whole.document())
+        return known.document
 
     def end(self, query: Query) -> bool:
         if self._packs.moves(query):
@@ -412,7 +412,7 @@ class Runner:
 
     def _stop(self, query: Query) -> None:
         """Of one that runs alone; a pack stops as a whole."""
-        self._told.pop(query.id, None)
+        self._activities.pop(query.id, None)
         self._reported.pop(query.id, None)
         running = self._running.pop(query.id, None)
         if isinstance(running, RunningQuery):

@@ -201,7 +201,7 @@ class EndsWatch:
         # All at once; one after the other where one of them is not there.
         for names in (wanted, *([topic] for topic in wanted)):
             try:
-                found_ends, found_ids = self._told(names)
+                found_ends, found_ids = self._ends_and_ids(names)
             except UnknownName:
                 if names != wanted or len(wanted) == 1:
                     self._apart |= dict.fromkeys(names, until_s)
@@ -215,7 +215,7 @@ class EndsWatch:
                 break
         return ends, ids
 
-    def _told(self, names: list[str]) -> tuple[Offsets, Mapping[str, str]]:
+    def _ends_and_ids(self, names: list[str]) -> tuple[Offsets, Mapping[str, str]]:
         return (ends_now(self._brokers, names), ids_now(self._brokers, names)) if names else ({}, {})
 
     def _answer(self, source: socket.socket, waiting: _Waiting, answer: dict[str, object]) -> None:

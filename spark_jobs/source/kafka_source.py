@@ -159,7 +159,7 @@ class KafkaReader(DataSourceStreamReader):
         while (reached := self._reached(start, ends, limit)) == start:
             now_s = time.monotonic()
             wait_s = min(deadline_s - now_s, self._idleness.next_s(now_s))
-            grown = self._told(ends, wait_s) if wait_s > 0 else None
+            grown = self._watched_ends(ends, wait_s) if wait_s > 0 else None
             if grown is None:
                 break
             ends = grown
@@ -188,7 +188,7 @@ class KafkaReader(DataSourceStreamReader):
 
     def _looked(self) -> JsonOffsets:
         """The ends of the topics now, of which ``_idleness`` has taken note."""
-        if (ends := self._told()) is not None:
+        if (ends := self._watched_ends()) is not None:
             return ends
         begun_s = time.monotonic()
         ends = as_json(awaited_ends(self._job))
@@ -197,7 +197,7 @@ class KafkaReader(DataSourceStreamReader):
         self._idleness.look(ends, now_s, waited_s if waited_s > PAUSE_S else 0.0)
         return ends
 
-    def _told(self, known: JsonOffsets | None = None, wait_s: float = 0.0) -> JsonOffsets | None:
+    def _watched_ends(self, known: JsonOffsets | None = None, wait_s: float = 0.0) -> JsonOffsets | None:
         """The ends now, or once they are others than ``known``, or after the time; None where nobody watches them."""
         answer = self._watched.ask(known, wait_s) if self._watch else None
         if answer is None or not self._of_its_topics(answer):

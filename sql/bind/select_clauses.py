@@ -143,9 +143,9 @@ class SelectClauses:
         clause = self.select.args.get("qualify")
         place = "" if clause is None else place_of(clause, "QUALIFY")
         shown = Shown.of([*selected.trees, *qualified])
-        terms = [functions.over(shown.told_apart(term), place) for term in qualified]
+        terms = [functions.over(shown.distinguished(term), place) for term in qualified]
         selected.trees = [
-            functions.over(shown.told_apart(tree), written)
+            functions.over(shown.distinguished(tree), written)
             for tree, written in zip(selected.trees, selected.places, strict=True)
         ]
         node = functions.node()
@@ -166,10 +166,10 @@ class SelectClauses:
         """The rows of a bounded query: window functions are parts of its expressions, and it has a last row."""
         shown = Shown.of([*selected.trees, *qualified])
         written = list(selected.trees)
-        selected.trees = [shown.told_apart(tree) for tree in written]
+        selected.trees = [shown.distinguished(tree) for tree in written]
         known = scope.seen_with(node.schema)
         place = place_of(self.select.args["qualify"], "QUALIFY") if qualified else ""
-        conditions = [Expr.over(shown.told_apart(term), known, place).held_as(pa.bool_()) for term in qualified]
+        conditions = [Expr.over(shown.distinguished(term), known, place).held_as(pa.bool_()) for term in qualified]
         bound, wanted = selected.bound(node, known), rows_wanted(self.select)
         if self.select.args.get("distinct") is not None:
             bound = self._distinct(in_order(bound, [], ALL_ROWS, self.named, known, conditions))

@@ -18,7 +18,7 @@ from dovetail.sql.plan.nodes import Aggregate, Join, Node, OutputClock, Passage
 
 def output_clock(node: Node, columns: Sequence[tuple[str, Expr]]) -> OutputClock | None:
     """Of the rows of ``node`` with ``columns``; None where none of them has a watermark."""
-    found = [(name, passage) for name, expr in columns if (passage := _told(node, expr)) is not None]
+    found = [(name, passage) for name, expr in columns if (passage := _unpadded_passage(node, expr)) is not None]
     if not found:
         return None
     first = found[0][1]
@@ -29,7 +29,7 @@ def output_clock(node: Node, columns: Sequence[tuple[str, Expr]]) -> OutputClock
     return OutputClock(behind, tuple(same), _grid(first))
 
 
-def _told(node: Node, expr: Expr) -> Passage | None:
+def _unpadded_passage(node: Node, expr: Expr) -> Passage | None:
     passage = passage_of(node, expr)
     if passage is None or passage.watermark is None or _is_padded(passage):
         return None

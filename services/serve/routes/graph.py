@@ -43,7 +43,7 @@ def graph_of(session: Session) -> dict[str, Any]:
         standing = states.get(relation.name)
         node: dict[str, Any] = {"name": relation.name, "kind": relation.what.value}
         if standing is not None:
-            node |= {"state": standing.told, "why": standing.why, "topic": standing.query.topic}
+            node |= {"state": standing.shown_state, "why": standing.why, "topic": standing.query.topic}
             node |= {"engine": standing.query.engine}
         nodes.append(node)
         edges += [{"from": used, "to": relation.name} for used in sorted(catalog.used(relation.name))]

@@ -13,7 +13,7 @@ from dovetail.services.serve.service import service_of, user_of
 
 
 async def history(request: Request) -> Response:
-    return answered(service_of(request).watcher.told())
+    return answered(service_of(request).watcher.document())
 
 
 async def history_of(request: Request) -> Response:

@@ -115,7 +115,7 @@ class FanOut:
         listener: TailClient | None = None
         try:
             offsets = found.offsets if start is None else start
-            yield opening(found.told, EventPlace(found.topic_id, offsets))
+            yield opening(found.description, EventPlace(found.topic_id, offsets))
             while (listener := found.join(offsets)) is None:
                 async with self._steps:
                     missed, offsets = await asyncio.to_thread(found.next_step, offsets, found.offsets)

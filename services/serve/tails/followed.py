@@ -57,7 +57,7 @@ class FollowedTopic:
         return EventPlace(self.topic_id, self.offsets)
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def description(self) -> Mapping[str, Any]:
         """What the first event says."""
         view = self._view
         dialect, columns = view.rules.value, columns_of(view.schema)

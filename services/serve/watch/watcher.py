@@ -55,7 +55,7 @@ class Watcher:
     def close(self) -> None:
         self._thread.close(_LAST_LOOK_S)
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """All queries as they were at the last look, with their rates over the hour in a few points."""
         watched = dict(self._watched)
         return {
@@ -140,7 +140,7 @@ def _members(one: WatchedQuery) -> dict[str, Any]:
         "view": query.view,
         "engine": query.engine,
         "topic": query.topic,
-        "state": one.standing.told,
+        "state": one.standing.shown_state,
         "well": one.standing.healthy,
         "error": one.error,
         "error_ms": one.error_ms,

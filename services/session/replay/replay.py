@@ -47,7 +47,7 @@ def replay(context: Context, statement: Replay) -> Rows:
     sources = sorted(source for source, outcome in counted if outcome == BACK and source is not None)
     for source, others in other_readers(context, sources, queries).items():
         context.say(f"{source} is also read by {', '.join(others)}: what is put back comes to them once more")
-    return _told(topic, counted, dry_run=statement.dry_run)
+    return _summary(topic, counted, dry_run=statement.dry_run)
 
 
 def decided_letters(
@@ -96,7 +96,7 @@ class Targets:
             self.known[name] = Target(partitions, self._topics.message_bytes(name))
 
 
-def _told(letters: str, counted: Counter[tuple[str | None, str]], *, dry_run: bool) -> Rows:
+def _summary(letters: str, counted: Counter[tuple[str | None, str]], *, dry_run: bool) -> Rows:
     ordered = sorted(counted.items(), key=lambda item: (item[0][1] != BACK, item[0][1], item[0][0] or ""))
     shown = [(topic, _WOULD if dry_run and outcome == BACK else outcome, count) for (topic, outcome), count in ordered]
     columns = [list(column) for column in zip(*shown, strict=True)] or [[], [], []]

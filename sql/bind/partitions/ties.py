@@ -41,7 +41,7 @@ class Shown:
         read = [part for item in selected for window in item.find_all(exp.Window) for part in read_by(window)]
         return Shown(_telling([*shown, *read]))
 
-    def told_apart(self, tree: exp.Expr) -> exp.Expr:
+    def distinguished(self, tree: exp.Expr) -> exp.Expr:
         """A translated expression, each window in it with an order that leaves no rows equal that differ in a part."""
         return tree.transform(lambda node: self._tied(node) if isinstance(node, exp.Window) else node)
 

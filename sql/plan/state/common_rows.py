@@ -81,7 +81,7 @@ def _columns(first: Computed, second: Computed, below: Same) -> tuple[Computed, 
     columns, names = dict(first), dict[str, str]()
     known = {(expr.structure, expr.type): name for name, expr in reversed(first)}
     for name, expr in second:
-        own = told(expr, below)
+        own = in_shared_columns(expr, below)
         same = (own.structure, own.type)
         if same not in known:
             # Not as the second calls it: in the join there are both.
@@ -174,9 +174,9 @@ def _same(first: Expr | None, second: Expr | None, *inputs: Same) -> bool:
     """Whether a condition of the second node is that of the first."""
     if first is None or second is None:
         return first is second
-    return told(second, *inputs).structure == first.structure
+    return in_shared_columns(second, *inputs).structure == first.structure
 
 
-def told(expr: Expr, *inputs: Same) -> Expr:
+def in_shared_columns(expr: Expr, *inputs: Same) -> Expr:
     """An expression over the inputs of the second node, in the columns of both."""
     return expr.substituted({name: node.column(one) for node, names in inputs for name, one in names.items()})

@@ -26,7 +26,7 @@ def unbounded_joins(plan: Output | Node) -> Iterator[str]:
     for join in _joins(plan):
         inputs = join.sides
         if inputs.left.grows and inputs.right.grows and join.method.keeps_both(inputs):
-            yield _told(join, ends)
+            yield _warning(join, ends)
 
 
 def _joins(plan: Output | Node) -> Iterator[Join]:
@@ -38,7 +38,7 @@ def _joins(plan: Output | Node) -> Iterator[Join]:
             yield from reversed(node.links)
 
 
-def _told(join: Join, ends: str) -> str:
+def _warning(join: Join, ends: str) -> str:
     left, right = _growing(join.left), _growing(join.right)
     names = f"{' and '.join(map(_name, left))} with {' and '.join(map(_name, right))}"
     wanted = [*_watermarks([left[0], right[0]]), *_range(join, left[0], right[0])]

@@ -90,8 +90,8 @@ def _of_several(node: UnionAll | SetOperation | Join | JoinChain, sizes: Sizes) 
 def _of_groups(node: Aggregate | TopN, below: Estimate) -> Estimate:
     groups = 1.0
     if node.by:
-        told_apart = any(set(key) <= set(node.by) for key in node.input.unique_keys)
-        groups = below.rows if told_apart else max(1.0, below.rows / ROWS_OF_A_VALUE)
+        unique_groups = any(set(key) <= set(node.by) for key in node.input.unique_keys)
+        groups = below.rows if unique_groups else max(1.0, below.rows / ROWS_OF_A_VALUE)
     if isinstance(node, TopN):
         groups = min(below.rows, groups * (node.last - node.first + 1))
     return Estimate(groups, groups)

@@ -27,7 +27,7 @@ from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.joins import Bidirectional
 from dovetail.sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Output, Scan, Shared
 from dovetail.sql.plan.query_plan import QueryPlan
-from dovetail.sql.plan.state.common_rows import both, told
+from dovetail.sql.plan.state.common_rows import both, in_shared_columns
 from dovetail.sql.plan.state.shared_with import first_of
 
 Subplan = Keyed | Join | MultiwayJoin | Aggregate
@@ -170,7 +170,7 @@ def together(first: Subplan, second: Subplan) -> tuple[SharedReading, SharedRead
     if all_of_first is not None and (found := both(all_of_first.node, second)) is not None:
         return _readings(first, second, *found, of_first=all_of_first.where)
     if all_of_second is not None and (found := both(first, all_of_second.node)) is not None:
-        return _readings(first, second, *found, of_second=told(all_of_second.where, found))
+        return _readings(first, second, *found, of_second=in_shared_columns(all_of_second.where, found))
     return None
 
 

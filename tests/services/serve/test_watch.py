@@ -101,7 +101,7 @@ def test_a_select_that_somebody_reads_is_not_watched(tmp_path: Path) -> None:
     watcher = Watcher(lambda: world.open_session(silent, unasked), every_s=1)
     with world.open_session(silent, unasked) as session:
         watcher.look(session)
-    assert watcher.told()["queries"] == []
+    assert watcher.document()["queries"] == []
     catalog.close()
 
 
@@ -113,10 +113,10 @@ def test_what_keeps_it_from_looking_is_told(tmp_path: Path) -> None:
 
     watcher = Watcher(refused, every_s=0.01)
     watcher.start()
-    while not watcher.told()["trouble"]:
+    while not watcher.document()["trouble"]:
         time.sleep(0.01)
     watcher.close()
-    assert "the catalog is away" in watcher.told()["trouble"]
+    assert "the catalog is away" in watcher.document()["trouble"]
 
 
 def test_what_was_not_seen_is_not_there(tmp_path: Path) -> None:
@@ -143,17 +143,17 @@ def test_a_query_that_is_made_anew_begins_anew_and_its_error_is_remembered(tmp_p
         watcher.look(session)
         catalog.report(first.id, now_ms=3, actual=Actual.PAUSED, error="")
         watcher.look(session)
-        [told] = watcher.told()["queries"]
+        [told] = watcher.document()["queries"]
         assert (told["error"], told["failing"]) == ("it broke\n  fix:   mend it", False)
         assert told["error_ms"] > 3
         catalog.want("v", Desired.DROPPED, now_ms=4)
         watcher.look(session)
-        assert watcher.told()["queries"] == []
+        assert watcher.document()["queries"] == []
         assert watcher.series("v") is None
         catalog.forget_query(first.id)
         catalog.add_query(Query("v", "", "", "", topic="v"), now_ms=5)
         watcher.look(session)
-        [told] = watcher.told()["queries"]
+        [told] = watcher.document()["queries"]
         assert told["error"] == "no Spark runner has given a sign of life for 10 s"
         assert told["failing"]
         series = watcher.series("v")
@@ -173,6 +173,6 @@ def test_that_a_query_goes_into_a_pack_is_no_error(tmp_path: Path) -> None:
     with world.open_session(silent, unasked) as session:
         catalog.report(query.id, now_ms=2, actual=Actual.PACKING, error="with 6 others")
         watcher.look(session)
-    [told] = watcher.told()["queries"]
+    [told] = watcher.document()["queries"]
     assert (told["state"], told["error"], told["failing"]) == ("packing", "", False)
     catalog.close()
