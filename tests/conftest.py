@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,6 +21,7 @@ from dovetail.spark_jobs.runner.spark_session import start_session
 from tests.left_behind import end_with_this_process
 from tests.long_files import rank
 from tests.paths import GOLDEN
+from tests.tries import tries
 
 _TOPIC_S = 30.0
 _OF_ALL_TESTS = {MARKS_TOPIC, "__consumer_offsets", "__transaction_state"}
@@ -27,12 +29,19 @@ _OF_ALL_TESTS = {MARKS_TOPIC, "__consumer_offsets", "__transaction_state"}
 # The optimising compiler of Java takes more from runs of minutes than it gives back. Java reads this variable.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 # How long an example takes says how busy the machine is.
-settings.register_profile("dovetail", deadline=None)
+settings.register_profile("dovetail", deadline=None, max_examples=tries(50))
 settings.load_profile("dovetail")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite the golden files instead of comparing with them")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of the tests with services alone, the files that have one: importing all others takes as long as ten of them."""
+    if config.getoption("markexpr") != "services" or not collection_path.match("test_*.py"):
+        return None
+    return None if "mark.services" in collection_path.read_text() else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

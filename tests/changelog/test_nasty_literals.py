@@ -13,6 +13,7 @@ from dovetail.changelog.decode import Decoded, Decoder
 from dovetail.changelog.encodings.schema_id_framing.plain_values import as_given
 from dovetail.changelog.schema import ARRIVAL, Column, StreamSchema
 from tests.changelog.records import records
+from tests.tries import tries
 
 KINDS = (
     *(pa.decimal128(precision, scale) for precision, scale in [(9, 2), (38, 0), (38, 2), (38, 19), (38, 38), (1, 1)]),
@@ -100,14 +101,14 @@ def test_each_alone_and_among_plain_ones(kind: pa.DataType) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @given(literals=st.lists(st.sampled_from(LITERALS), max_size=6))
-@settings(max_examples=25)
+@settings(max_examples=tries(12))
 def test_some_of_them_together(kind: pa.DataType, literals: list[str]) -> None:
     expect_agreement(kind, literals)
 
 
 @pytest.mark.parametrize("scale", range(39))
 @given(data=st.data())
-@settings(max_examples=20)
+@settings(max_examples=tries(10))
 def test_decimals_are_what_they_say_or_are_rejected(scale: int, data: st.DataObject) -> None:
     kind = pa.decimal128(38, scale)
     numbers = st.decimals(allow_nan=False, allow_infinity=False) | st.builds(

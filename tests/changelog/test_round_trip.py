@@ -15,6 +15,7 @@ from dovetail.changelog.encode import encode
 from dovetail.changelog.schema import ARRIVAL, Column, Kind, StreamSchema
 from dovetail.changelog.topic_content import content
 from tests.changelog.records import TYPES, records, values
+from tests.tries import tries
 
 
 def read(schema: StreamSchema, rows: pa.Table, *, key: tuple[tuple[str, str], ...], form: str) -> pa.Table:
@@ -27,7 +28,7 @@ def read(schema: StreamSchema, rows: pa.Table, *, key: tuple[tuple[str, str], ..
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(data=st.data())
 def test_every_type_reads_back_the_same(kind: pa.DataType, data: st.DataObject) -> None:
     column = pa.array(data.draw(st.lists(st.none() | values(kind), max_size=6)), kind)

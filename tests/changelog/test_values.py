@@ -17,6 +17,7 @@ from dovetail.changelog.hashing import row_hashes
 from dovetail.changelog.rows import RowsByKey, distinct, equal_rows, missing_side, numbered
 from dovetail.changelog.values import holds_floats, normalised
 from tests.nasty import COLUMNS, FLOATS, NESTED, canonical
+from tests.tries import tries
 
 TYPES = [*COLUMNS, *NESTED]
 
@@ -26,7 +27,7 @@ def table(kind: pa.DataType, values: Sequence[Any]) -> pa.Table:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(data=st.data())
 def test_equality_groups_and_hashes_agree(kind: pa.DataType, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | {**COLUMNS, **NESTED}[kind], max_size=8))
@@ -56,7 +57,7 @@ def test_equality_groups_and_hashes_agree(kind: pa.DataType, data: st.DataObject
 
 
 @pytest.mark.parametrize("kind", [kind for kind in TYPES if holds_floats(kind)], ids=str)
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(data=st.data())
 def test_equal_values_are_written_alike(kind: pa.DataType, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | {**COLUMNS, **NESTED}[kind], max_size=8))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dovetail.dictionaries.cache.cache_entry import CacheEntry
 from dovetail.dictionaries.cache.hot.hot_tier import ENTRY_BYTES, HotTier
 from dovetail.dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
+from tests.tries import tries
 
 KEYS = st.lists(st.integers(0, 30), unique=True, max_size=12)
 STEPS = st.lists(
@@ -28,7 +29,7 @@ def entry(key: object, fetched_ms: int = 0, expires_ms: int = 1000, size: int = 
 
 
 @given(STEPS, st.integers(1, 20), st.sampled_from([0, 5]), st.sampled_from([0.0, 0.3]))
-@settings(max_examples=300)
+@settings(max_examples=tries(150))
 def test_it_answers_like_a_dict_that_may_forget(
     steps: list[tuple[str, list[int], int]], room: int, keep_ms: int, ahead: float
 ) -> None:

@@ -17,6 +17,7 @@ from dovetail.joins.dataflow.ports import EXISTENCE_JOINS, Ingest, JoinKind
 from dovetail.joins.reference.rows import Record, Row
 from dovetail.sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, PADDING, Host, VBelowW, flow, net, stage, v_below_w
+from tests.tries import tries
 
 KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)
 RIGHT_KINDS = (Kind.APPEND, Kind.UPSERT, Kind.CHANGELOG_KV, Kind.CHANGELOG)
@@ -33,7 +34,7 @@ def records(keyed: bool, append: bool) -> st.SearchStrategy[list[Record]]:
     return st.lists(st.tuples(row, delta), max_size=8)
 
 
-@settings(max_examples=50)
+@settings(max_examples=tries(25))
 @given(data=st.data())
 @pytest.mark.parametrize("ingest", [Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG])
 def test_a_flow_agrees_with_its_reference(ingest: Ingest, data: st.DataObject) -> None:
@@ -86,7 +87,7 @@ def test_a_flow_agrees_with_its_reference(ingest: Ingest, data: st.DataObject) -
         host.close()
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 @given(data=st.data())
 @pytest.mark.parametrize("ingest", [Ingest.APPEND, *KEYED, Ingest.CHANGELOG])
 def test_over_frozen_rows_the_cuts_do_not_matter(ingest: Ingest, data: st.DataObject) -> None:

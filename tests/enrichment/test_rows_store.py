@@ -23,6 +23,7 @@ from dovetail.joins.dataflow.lookup import Access, LookupTarget
 from dovetail.joins.reference.rows import Record
 from dovetail.sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, records, stored, stream
+from tests.tries import tries
 
 FACTS = StreamSchema(
     "facts",
@@ -111,7 +112,7 @@ def test_an_unknown_column_is_named(facts: RowsStore) -> None:
         facts.fetch(("nope",), [1])
 
 
-@settings(max_examples=20)
+@settings(max_examples=tries(10))
 @given(data=st.data())
 @pytest.mark.parametrize("kind", list(Kind))
 def test_the_content_is_that_of_the_topic(

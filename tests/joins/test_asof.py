@@ -36,13 +36,14 @@ from tests.joins.harness import (
     table,
     watched,
 )
+from tests.tries import tries
 
 
 def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
     return harness.records(ingest, IDS, st.one_of(st.integers(0, 5), st.integers(0, 5), st.none()))
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(60))
 @given(
     kind=INNER_OR_LEFT,
     comparison=st.sampled_from(COMPARISONS),
@@ -81,7 +82,7 @@ def test_it_is_the_reference(
     agree(alone, reference, data.draw(steps(records(left), records(right))))
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(50))
 @given(
     kind=INNER_OR_LEFT, comparison=st.sampled_from(COMPARISONS), left=st.lists(records(Ingest.CHANGES)), data=st.data()
 )
@@ -104,7 +105,7 @@ def test_changes_of_an_operator_have_no_arrival(
         assert alone.on_batch(founded, right_records) == reference.on_batch(founded, right_records)
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(60))
 @given(
     kind=INNER_OR_LEFT,
     comparison=st.sampled_from(COMPARISONS),
@@ -147,7 +148,7 @@ def test_cleaning_changes_no_output(
     assert alone.held() <= 3 if tolerance is None else alone.held() == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(comparison=st.sampled_from(COMPARISONS), data=st.data())
 def test_after_all_batches_it_is_the_join_of_duckdb(comparison: str, data: st.DataObject) -> None:
     """With times that no two right rows of a key share: for equal ones the engines have rules of their own."""
@@ -175,7 +176,7 @@ def test_after_all_batches_it_is_the_join_of_duckdb(comparison: str, data: st.Da
     assert +standing == Counter(found)
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(comparison=st.sampled_from(COMPARISONS), drawn=steps(records(Ingest.UPSERT), records(Ingest.UPSERT)))
 def test_equal_hashes_are_never_taken_for_equal_keys(comparison: str, drawn: list[Step]) -> None:
     sides = Arrived(Ingest.UPSERT, (0,), (0, 1)), Arrived(Ingest.UPSERT, (0,), (0, 1))

@@ -33,13 +33,14 @@ from tests.joins.harness import (
     steps,
 )
 from tests.joins.hosted import Hosted
+from tests.tries import tries
 
 timed: st.SearchStrategy[list[Record]] = st.lists(
     st.tuples(st.tuples(st.integers(0, 2), st.sampled_from("xyz"), st.integers(0, 9)), st.just(1)), max_size=6
 )
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(60))
 @given(kind=INNER_OR_LEFT, comparison=st.sampled_from(COMPARISONS), keep=st.integers(1, 3), drawn=steps(timed, timed))
 def test_it_is_the_reference(kind: JoinKind, comparison: str, keep: int, drawn: list[Step]) -> None:
     """The reference has its rows as (key, time, id)."""
@@ -60,7 +61,7 @@ def up_to(latest: int) -> st.SearchStrategy[int | None]:
     return st.one_of(st.integers(0, latest), st.none())
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(60))
 @given(
     kind=INNER_OR_LEFT,
     comparison=st.sampled_from(COMPARISONS),

@@ -31,9 +31,10 @@ from tests.joins.harness import (
     steps,
 )
 from tests.joins.hosted import Hosted
+from tests.tries import tries
 
 
-@settings(max_examples=250)
+@settings(max_examples=tries(125))
 @given(
     kind=st.sampled_from(BidirectionalSpec.kinds),
     kinds=st.tuples(st.sampled_from(INPUTS), st.sampled_from(INPUTS)),

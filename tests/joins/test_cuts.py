@@ -26,6 +26,7 @@ from dovetail.joins.operators.range import Band, RangeSpec
 from dovetail.joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, KEYED, LEFT, RIGHT, LeftBelowRight, port, records
+from tests.tries import tries
 
 
 def specs(ingest: Ingest) -> list[OperatorSpec]:
@@ -48,7 +49,7 @@ def total(spec: OperatorSpec, parts: Sequence[Sequence[list[Record]]]) -> Counte
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=8)
+@settings(max_examples=tries(8))
 @given(data=st.data())
 def test_rows_cut_at_every_place_come_to_the_same(ingest: Ingest, data: st.DataObject) -> None:
     rows = records(ingest, st.sampled_from("ab"), st.none() | st.integers(0, 2))

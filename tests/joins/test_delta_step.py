@@ -20,6 +20,7 @@ from dovetail.joins.state import blocks
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, VALUES, decoded, net, poor_hashes, port, records, side
 from tests.joins.test_multiway import Below, Measured, batches, of_floats, schema
+from tests.tries import tries
 
 PROBES = ((0, 1, False), (1, 0, True), (2, 1, True))
 """The paths of a and b meet each other, that of c meets b as well: what is kept of b serves two of them."""
@@ -32,7 +33,7 @@ def step(ports: tuple[Port, ...], null_safe: bool) -> DeltaStepSpec:
     return DeltaStepSpec(ports, kept, probes, columns, numbered=True)
 
 
-@settings(max_examples=50)
+@settings(max_examples=tries(25))
 @given(
     ingests=st.tuples(*[st.sampled_from(INPUTS)] * 3),
     null_safe=st.booleans(),
@@ -52,7 +53,7 @@ def test_it_is_the_reference(ingests: tuple[Ingest, ...], null_safe: bool, poor:
                 alone.restart()
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(ingests=st.tuples(*[st.sampled_from(INPUTS)] * 2), null_safe=st.booleans(), data=st.data())
 def test_paths_of_two_inputs_are_the_symmetric_join(
     ingests: tuple[Ingest, Ingest], null_safe: bool, data: st.DataObject

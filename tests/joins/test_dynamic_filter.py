@@ -22,6 +22,7 @@ from tests.joins.alone import Alone
 from tests.joins.harness import COMPARISONS, INPUTS, LEFT, Step, agree, port, records, side
 from tests.joins.hosted import Hosted
 from tests.nasty import canonical
+from tests.tries import tries
 
 NAN = float("nan")
 FLOATS: list[object] = [None, -0.0, 0.0, 1.5, -1.5, float("inf"), float("-inf"), NAN]
@@ -66,7 +67,7 @@ def bounds(values: Sequence[object]) -> st.SearchStrategy[list[list[Record]]]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(
     join=st.sampled_from(DynamicFilterSpec.kinds),
     ingest=st.sampled_from([*INPUTS, Ingest.CHANGES]),

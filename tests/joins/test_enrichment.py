@@ -30,9 +30,10 @@ from tests.joins.harness import (
     steps,
 )
 from tests.joins.hosted import Hosted
+from tests.tries import tries
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(60))
 @given(kind=INNER_OR_LEFT, right=st.sampled_from(INPUTS), residual=st.booleans(), data=st.data())
 def test_it_is_the_reference(kind: JoinKind, right: Ingest, residual: bool, data: st.DataObject) -> None:
     condition = LeftBelowRight() if residual else None
@@ -51,7 +52,7 @@ def up_to(latest: int) -> st.SearchStrategy[int | None]:
     return st.one_of(st.integers(0, latest), st.none())
 
 
-@settings(max_examples=80)
+@settings(max_examples=tries(40))
 @given(
     kind=st.sampled_from([JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK]),
     right=st.sampled_from(INPUTS),

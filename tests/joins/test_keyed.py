@@ -13,6 +13,7 @@ from dovetail.joins.dataflow.ports import Ingest, Port
 from dovetail.joins.operators.keyed import KeyedSpec
 from dovetail.joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
+from tests.tries import tries
 
 SCHEMA = pa.schema([("k", pa.int64()), ("value", pa.string()), ("rev", pa.int64())])
 
@@ -44,7 +45,7 @@ def _rank(row: Row) -> int:
     return -1 if row[2] is None else int(str(row[2]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(100))
 @given(first_stays=st.booleans(), batches=st.lists(upserts, max_size=6))
 def test_the_row_of_the_greatest_version_stands(first_stays: bool, batches: list[list[Record]]) -> None:
     running, held = alone(first_stays), dict[object, Row]()

@@ -18,6 +18,7 @@ from dovetail.joins.reference.rows import Record
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import IDS, LEFT, RIGHT, agree, port, records, steps
+from tests.tries import tries
 
 COLUMNS = IDS, st.one_of(st.none(), st.integers(0, 2))
 
@@ -27,7 +28,7 @@ def keyed_by(one: Port, columns: int) -> Port:
     return replace(one, primary_key=tuple(one.schema.names[:columns])) if one.primary_key else one
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(60))
 @given(
     kind=st.sampled_from([JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL]),
     right=st.sampled_from(list(Ingest)),

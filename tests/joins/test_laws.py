@@ -16,6 +16,7 @@ from dovetail.joins.reference.bidirectional import ReferenceJoin
 from dovetail.joins.reference.rows import Record, Row, difference
 from tests.joins.harness import LEFT, RIGHT, Step, agree, net, poor_hashes, port, side, steps
 from tests.joins.hosted import Hosted
+from tests.tries import tries
 
 rows = st.tuples(st.integers(0, 3), st.sampled_from("ab"), st.integers(0, 2))
 streams: st.SearchStrategy[list[Record]] = st.lists(st.tuples(rows, st.just(1)), max_size=20)
@@ -35,7 +36,7 @@ def total(hosted: Hosted, left: list[Record], right: list[Record], cuts: list[in
     return difference(result, Counter())
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(kind=st.sampled_from(BidirectionalSpec.kinds), ingest=INGESTS, left=streams, right=streams, data=st.data())
 def test_any_cut_into_batches_gives_the_same_total(
     kind: JoinKind, ingest: Ingest, left: list[Record], right: list[Record], data: st.DataObject
@@ -45,7 +46,7 @@ def test_any_cut_into_batches_gives_the_same_total(
     assert total(bidirectional(kind, ingest), left, right, cuts) == whole
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(a=streams, b=streams, c=streams)
 def test_an_inner_join_distributes_over_addition(a: list[Record], b: list[Record], c: list[Record]) -> None:
     def joined(left: list[Record]) -> Counter[Row]:
@@ -54,7 +55,7 @@ def test_an_inner_join_distributes_over_addition(a: list[Record], b: list[Record
     assert joined(a + b) == joined(a) + joined(b)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(kind=st.sampled_from(BidirectionalSpec.kinds), drawn=steps(streams, streams))
 def test_equal_hashes_are_never_taken_for_equal_keys(kind: JoinKind, drawn: list[Step]) -> None:
     with poor_hashes():

@@ -26,6 +26,7 @@ from dovetail.joins.state import blocks
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, KEYED, VALUES, poor_hashes, port, records, side
 from tests.nasty import FLOATS, NOT_A_NUMBER
+from tests.tries import tries
 
 Batch = tuple[list[list[Record]], bool]
 """The records of each input, and whether a restart follows them."""
@@ -61,7 +62,7 @@ def batches(*inputs: st.SearchStrategy[list[Record]]) -> st.SearchStrategy[list[
     return st.lists(st.tuples(st.tuples(*inputs).map(list), st.booleans()), max_size=7)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(
     ingests=st.lists(st.sampled_from(INPUTS), min_size=3, max_size=4),
     optional=st.sets(st.integers(1, 3)),
@@ -181,7 +182,7 @@ class Chain:
             join.restart()
 
 
-@settings(max_examples=30)
+@settings(max_examples=tries(15))
 @given(
     ingests=st.lists(st.sampled_from(INPUTS), min_size=3, max_size=4),
     left=st.sets(st.integers(1, 3)),

@@ -30,10 +30,11 @@ from dovetail.joins.state.order import is_ordered
 from tests.joins.alone import Alone
 from tests.joins.harness import KEYED, Joining, Step, decoded, steps
 from tests.nasty import COLUMNS, NESTED, canonical
+from tests.tries import tries
 
 TYPES = {**COLUMNS, **NESTED}
 EVERY = pytest.mark.parametrize("kind", TYPES, ids=str)
-FORMS = settings(max_examples=10)
+FORMS = settings(max_examples=tries(10))
 
 
 def schema(side: str, kind: pa.DataType) -> pa.Schema:

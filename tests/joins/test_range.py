@@ -24,6 +24,7 @@ from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import KEYED, LEFT, RIGHT, poor_hashes, port, side, watched
 from tests.joins.hosted import Hosted
+from tests.tries import tries
 
 bounds = st.one_of(st.none(), st.integers(-3, 3))
 
@@ -112,7 +113,7 @@ def moved(stream: Stream, data: st.DataObject, shift: int) -> int | None:
     return stream.now - shift if stream.now else None
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(100))
 @given(
     kind=st.sampled_from(RangeSpec.kinds),
     ingests=st.tuples(st.sampled_from(Ingest), st.sampled_from(Ingest)),
@@ -142,7 +143,7 @@ def test_against_the_reference(
         compared(spec, left, right, data)
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(50))
 @given(
     kind=st.sampled_from(RangeSpec.kinds),
     lower=st.integers(-3, 3),

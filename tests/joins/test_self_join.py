@@ -34,6 +34,7 @@ from tests.joins.harness import (
     records,
     side,
 )
+from tests.tries import tries
 
 AS_LEFT: Names = tuple(zip(RIGHT.names, LEFT.names, strict=True))
 
@@ -56,7 +57,7 @@ def agree(
             alone.restart()
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(50))
 @given(
     kind=st.sampled_from(BidirectionalSpec.kinds),
     ingest=st.sampled_from(INPUTS),
@@ -79,7 +80,7 @@ def test_both_sides_of_a_join(
         agree(Alone(spec), lambda part: reference.on_batch(part, part), data.draw(batches(ingest)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=tries(15))
 @given(
     kind=st.sampled_from([kind for kind in BidirectionalSpec.kinds if not kind.is_existence]),
     ingest=st.sampled_from(INPUTS),
@@ -110,7 +111,7 @@ def repeated(place: int, of: int) -> Repetition:
     return Repetition(place, of, tuple(zip(first.names, second.names, strict=True)))
 
 
-@settings(max_examples=80)
+@settings(max_examples=tries(40))
 @given(
     ingests=st.tuples(st.sampled_from(INPUTS), st.sampled_from(INPUTS)),
     is_second=st.lists(st.booleans(), min_size=1, max_size=3),

@@ -18,6 +18,7 @@ from dovetail.joins.reference.side import ReferenceSide
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, KEYED, agree, poor_hashes, steps
 from tests.joins.hosted import Hosted
+from tests.tries import tries
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 KINDS = st.sampled_from(SetKind)
@@ -46,14 +47,14 @@ def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
     return st.lists(st.tuples(row, delta), max_size=6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(kind=KINDS, left=INGESTS, right=INGESTS, data=st.data())
 def test_it_is_the_reference(kind: SetKind, left: Ingest, right: Ingest, data: st.DataObject) -> None:
     reference = ReferenceSetOperation(kind, side(left), side(right))
     agree(Alone(spec(kind, left, right)), reference, data.draw(steps(records(left), records(right))))
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 @given(kind=KINDS, data=st.data())
 def test_equal_hashes_are_never_taken_for_equal_rows(kind: SetKind, data: st.DataObject) -> None:
     changelog = records(Ingest.CHANGELOG)
@@ -76,7 +77,7 @@ def total(kind: SetKind, left: Sequence[Record], right: Sequence[Record], cuts: 
 changelogs = st.lists(records(Ingest.CHANGELOG), max_size=4).map(lambda parts: list(itertools.chain(*parts)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=tries(12))
 @given(kind=KINDS, left=changelogs, right=changelogs, cuts=st.lists(st.integers(0, 20), max_size=4))
 def test_any_cut_into_batches_gives_the_same_total(
     kind: SetKind, left: list[Record], right: list[Record], cuts: list[int]
@@ -84,7 +85,7 @@ def test_any_cut_into_batches_gives_the_same_total(
     assert total(kind, left, right, cuts) == total(kind, left, right)
 
 
-@settings(max_examples=25)
+@settings(max_examples=tries(12))
 @given(left=changelogs, right=changelogs)
 def test_what_is_on_both_sides_and_what_is_not_are_the_left_side(left: list[Record], right: list[Record]) -> None:
     held = side(Ingest.CHANGELOG)

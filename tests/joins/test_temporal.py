@@ -19,6 +19,7 @@ from dovetail.joins.reference.temporal import ReferenceTemporal
 from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import IDS, INNER_OR_LEFT, LEFT, after, port, records
+from tests.tries import tries
 
 VERSIONS = pa.schema([("r.k", pa.int64()), ("r.w", pa.int64()), ("r.gone", pa.bool_()), ("r.t", pa.int64())])
 RIGHT = Port(VERSIONS, ("r.k",), Ingest.APPEND)
@@ -41,7 +42,7 @@ versions = records(Ingest.APPEND, st.integers(0, 3), st.sampled_from([True, Fals
 moves = st.tuples(st.sampled_from([None, 0, 1, 3]), st.sampled_from([None, 0, 1, 3]))
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(60))
 @given(kind=INNER_OR_LEFT, left=st.sampled_from(Ingest), deletes=st.booleans(), residual=st.booleans(), data=st.data())
 def test_it_is_the_reference(kind: JoinKind, left: Ingest, deletes: bool, residual: bool, data: st.DataObject) -> None:
     """Insertions come no earlier than the watermarks; retractions may, of rows that were answered or were not."""

@@ -26,6 +26,9 @@ class World:
 
     engine: SqlEngine = field(default_factory=lambda: SqlEngine(MemoryHost()))
     net: Counter[tuple[object, ...]] = field(default_factory=Counter)
+    _recomputed: dict[str, Snapshot] = field(default_factory=dict)
+    _over_content: dict[str, Snapshot] = field(default_factory=dict)
+    """By query, planned once: they are asked after each batch."""
 
     @staticmethod
     def of(*statements: str) -> World:
@@ -62,15 +65,19 @@ class World:
 
     def recomputed(self, query: str) -> Counter[tuple[object, ...]]:
         """What DuckDB makes of the plan of the same query over the content of its inputs."""
-        return self._answered(recompute("q", select(query), self.engine.catalog))
+        if query not in self._recomputed:
+            self._recomputed[query] = recompute("q", select(query), self.engine.catalog)
+        return self._answered(self._recomputed[query])
 
     def over_content(self, query: str) -> Counter[tuple[object, ...]]:
         """The same query bound as one over ``table(x)``: every stream is its content."""
-        catalog = TrackedCatalog.of(self.engine.catalog)
-        written, dialect = reading(select(query), catalog)
-        return self._answered(
-            snapshot_of(written, catalog, lambda view: plan_query(view.name, view, catalog).stream(), dialect)
-        )
+        if query not in self._over_content:
+            catalog = TrackedCatalog.of(self.engine.catalog)
+            written, dialect = reading(select(query), catalog)
+            self._over_content[query] = snapshot_of(
+                written, catalog, lambda view: plan_query(view.name, view, catalog).stream(), dialect
+            )
+        return self._answered(self._over_content[query])
 
     def _answered(self, snapshot: Snapshot) -> Counter[tuple[object, ...]]:
         return Counter(values(row) for row in self.engine._answered(snapshot))  # noqa: SLF001

@@ -21,6 +21,7 @@ from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
 from dovetail.changelog.values import normalised
 from tests.changelog.encodings.avro_records import Schemas, as_records, avro_stream, encoded, record_of, written_by
 from tests.nasty import COLUMNS, NESTED
+from tests.tries import tries
 
 KINDS = [kind for kind in (*COLUMNS, *NESTED) if kind != pa.large_string()]
 
@@ -40,7 +41,7 @@ def reasons(found: Decoded) -> list[str]:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(75), deadline=None)
 def test_what_is_written_comes_back(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
     rows = data.draw(st.integers(0, 5))
@@ -215,7 +216,7 @@ FUZZED = record_of(
         max_size=6,
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_random_bytes_are_rows_or_dead_letters(cuts: list[Any]) -> None:
     schemas = Schemas()
     schema_id = schemas.add(FUZZED)
@@ -238,7 +239,7 @@ KEY_KINDS = [kind for kind in COLUMNS if not pa.types.is_floating(kind) and kind
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 def test_keys_name_their_schema_too(data: st.DataObject) -> None:
     """Values without the primary key, and tombstones: the row is that of the key, by the batch and one by one."""
     kinds = data.draw(st.lists(st.sampled_from(KEY_KINDS), min_size=1, max_size=3))
@@ -287,7 +288,7 @@ def test_a_key_may_be_the_bare_value_or_hold_more(schema: Any, key: Any) -> None
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 def test_envelopes_of_debezium(data: st.DataObject) -> None:
     """By the batch as one by one, with what the rows lack, and NULLs that are none of a DEFAULT."""
     schemas = Schemas()

@@ -17,6 +17,7 @@ from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.schema import JSON, RecordFormat
 from tests.changelog.encodings.avro_records import record_of
 from tests.nasty import COLUMNS, NESTED
+from tests.tries import tries
 
 INSTANT = pa.timestamp("us", "UTC")
 KINDS = [kind for kind in (*COLUMNS, *NESTED) if kind not in (pa.large_string(), pa.large_binary())]
@@ -34,7 +35,7 @@ def columns(kind: str, text: Any, message: str = "") -> dict[str, pa.DataType | 
 
 
 @given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 def test_what_columns_are_written_as_can_be_read_as_those_columns(kinds: list[pa.DataType]) -> None:
     schema = pa.schema([(f"c{place}", kind) for place, kind in enumerate(kinds)])
     for kind in ("avro", "json_schema"):

@@ -24,6 +24,7 @@ from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import Column, Kind, RecordFormat, StreamSchema
 from tests.changelog.encodings.avro_records import Schemas, as_records
 from tests.nasty import COLUMNS, NESTED
+from tests.tries import tries
 
 KINDS = [kind for kind in (*COLUMNS, *NESTED) if kind != pa.large_string()]
 LANGUAGE = JsonSchemaParser()
@@ -52,7 +53,7 @@ def plainly(values: list[bytes | None], columns: dict[str, pa.DataType]) -> Deco
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(75), deadline=None)
 def test_what_is_written_is_json_that_keeps_to_the_schema(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
     rows = data.draw(st.integers(0, 5))
@@ -86,7 +87,7 @@ VALUES = st.one_of(
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2]), VALUES), max_size=6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_behind_the_head_it_reads_as_json_does(values: list[tuple[int, bytes]]) -> None:
     schemas = Schemas()
     for title in "xy":

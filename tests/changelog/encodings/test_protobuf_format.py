@@ -28,6 +28,7 @@ from dovetail.changelog.values import normalised
 from tests.changelog.encodings.avro_records import Schemas, as_records
 from tests.changelog.encodings.protobuf_records import encoded, message_class, proto
 from tests.nasty import COLUMNS, NESTED
+from tests.tries import tries
 
 LANGUAGE = ProtobufSchemaParser()
 FORM = RecordFormat("protobuf")
@@ -107,7 +108,7 @@ def own() -> SchemaDefinition:
 
 
 @given(st.lists(st.fixed_dictionaries({name: whole(kind) for name, kind in KINDS.items()}), max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(50), deadline=None)
 def test_what_is_written_comes_back(rows: list[dict[str, Any]]) -> None:
     table = pa.table([pa.array([row[name] for row in rows], kind) for name, kind in KINDS.items()], names=list(KINDS))
     schemas = known(own())
@@ -262,7 +263,7 @@ def test_members_that_a_schema_does_not_know_are_passed_over() -> None:
 
 
 @given(st.lists(st.tuples(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)), max_size=3), st.integers(0, 3))))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_random_bytes_are_rows_or_dead_letters(cuts: list[Any]) -> None:
     definition = proto(SHOP)
     order = message_class(definition)

@@ -35,6 +35,7 @@ from dovetail.joins.state.order import is_ordered, ordinals
 from dovetail.joins.state.store import SORT, RunStore
 from tests.joins import harness
 from tests.joins.harness import INPUTS, KEYED, decoded, net, table
+from tests.tries import tries
 
 ROWS = pa.schema([("k", pa.int64()), ("id", pa.string()), ("v", pa.int64()), ("d", pa.float64())])
 FOLDS: tuple[tuple[Fold, str, bool], ...] = (
@@ -101,7 +102,7 @@ def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=tries(50))
 @given(
     keys=st.sampled_from([("k",), ("k", "id"), ()]),
     ingest=st.sampled_from(INPUTS),
@@ -191,7 +192,7 @@ def nothing_held(store: RunStore) -> bool:
 doubles = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=80)
+@settings(max_examples=tries(40))
 @given(values=st.lists(doubles, min_size=1, max_size=12), data=st.data())
 @example(values=[1e300, 1.0, -1e300], data=None)
 @example(values=[8.676557854286233e263, -1.2432273786004598e232], data=None)
@@ -246,7 +247,7 @@ RESULTS = {
 
 
 @pytest.mark.parametrize(("kind", "result"), [(kind, one) for kind, several in RESULTS.items() for one in several])
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(data=st.data())
 def test_a_sum_is_what_its_type_holds_or_null_and_a_mean_is_rounded_once(
     kind: pa.DataType, result: pa.DataType, data: st.DataObject
@@ -295,7 +296,7 @@ ordered_types: dict[pa.DataType, st.SearchStrategy[object]] = {
 
 
 @pytest.mark.parametrize("kind", ordered_types)
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(data=st.data())
 def test_ordinals_follow_the_order_of_values(kind: pa.DataType, data: st.DataObject) -> None:
     values = pa.array(data.draw(st.lists(ordered_types[kind], min_size=1, max_size=12)), kind)
@@ -311,7 +312,7 @@ def test_ordinals_follow_the_order_of_values(kind: pa.DataType, data: st.DataObj
 
 
 @pytest.mark.parametrize("kind", ordered_types)
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(data=st.data())
 def test_the_best_of_each_group(kind: pa.DataType, data: st.DataObject) -> None:
     pairs = data.draw(st.lists(st.tuples(st.integers(0, 3), ordered_types[kind]), max_size=12))
@@ -361,7 +362,7 @@ def ms(second: int) -> int:
     return round((START - datetime(1970, 1, 1)).total_seconds() * 1000) + second * 1000  # noqa: DTZ001
 
 
-@settings(max_examples=50)
+@settings(max_examples=tries(25))
 @given(
     data=st.data(),
     steps=st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=8),

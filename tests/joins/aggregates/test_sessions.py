@@ -20,6 +20,7 @@ from dovetail.joins.state.order import LATEST
 from dovetail.joins.state.store import RunStore
 from tests.joins.harness import IDS, INPUTS, KEYED, LEFT, decoded, poor_hashes, port, records, watched
 from tests.joins.hosted import Hosted
+from tests.tries import tries
 
 TIMES = st.none() | st.integers(0, 12)
 
@@ -29,7 +30,7 @@ def side_of(ingest: Ingest, keys: tuple[str, ...]) -> ReferenceSide:
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(
     keys=st.sampled_from([("l.k",), ("l.k", "l.id"), ()]),
     gap=st.integers(1, 4),
@@ -54,7 +55,7 @@ def test_rows_that_come_and_go(
                 hosted.restart()
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(75))
 @given(
     gap=st.integers(1, 4),
     longest=st.none() | st.integers(1, 6),

@@ -27,6 +27,7 @@ from dovetail.joins.state.store import RunStore
 from tests.joins.harness import INPUTS, LEFT, RIGHT, decoded, port
 from tests.joins.host.test_repartition import BOUND, AboveBound, drawn_steps, risen, specs, suits
 from tests.joins.hosted import Hosted, dataflow_of
+from tests.tries import tries
 
 ONE_KEY = StateMemory(1 << 20, keys=1)
 """Each portion is cut until it has one key."""
@@ -34,7 +35,7 @@ JOIN = BidirectionalSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, I
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=30)
+@settings(max_examples=tries(15))
 @given(data=st.data())
 def test_portions_give_what_the_whole_gives(ingest: Ingest, data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(specs(ingest)))
@@ -51,7 +52,7 @@ def test_portions_give_what_the_whole_gives(ingest: Ingest, data: st.DataObject)
 
 
 @pytest.mark.parametrize("keys", [("l.k",), ()], ids=["keyed", "keyless"])
-@settings(max_examples=20)
+@settings(max_examples=tries(10))
 @given(data=st.data())
 def test_a_row_that_each_bucket_holds_is_in_each_portion_once(keys: tuple[str, ...], data: st.DataObject) -> None:
     left = replace(port(LEFT, Ingest.APPEND), keys=keys)
@@ -84,7 +85,7 @@ def fed(query: LocalQuery, left: list[Record], right: list[Record]) -> Counter[R
     return hosted.on_batch(left, right)
 
 
-@settings(max_examples=20)
+@settings(max_examples=tries(10))
 @given(st.lists(st.tuples(st.lists(st.integers(0, 300), max_size=60), st.booleans()), min_size=4, max_size=8))
 def test_no_portion_holds_more_than_its_share(drawn: list[tuple[list[int], bool]]) -> None:
     memory = StateMemory(16_000)

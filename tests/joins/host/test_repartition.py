@@ -46,6 +46,7 @@ from dovetail.joins.state.store import RunEntry
 from tests.joins.harness import INPUTS, KEYED, LEFT, RIGHT, LeftBelowRight, after, port, records, table, watched
 from tests.joins.hosted import Hosted, dataflow_of
 from tests.joins.partitions.functions import PlacesAndSums
+from tests.tries import tries
 
 FOLDS = (
     Aggregation("n", Fold.COUNT, "", pa.int64()),
@@ -160,7 +161,7 @@ def suits(spec: OperatorSpec, steps: list[Step]) -> list[Step]:
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=30)
+@settings(max_examples=tries(15))
 @given(data=st.data())
 def test_what_comes_after_is_what_would_have_come_without(ingest: Ingest, data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(specs(ingest)))
@@ -178,7 +179,7 @@ BOUND = Port(pa.schema([("r.b", pa.int64())]), (), Ingest.CHANGES, everywhere=Tr
 
 
 @pytest.mark.parametrize("keys", [("l.k",), ()], ids=["keyed", "keyless"])
-@settings(max_examples=30)
+@settings(max_examples=tries(15))
 @given(data=st.data())
 def test_a_row_that_all_buckets_hold_comes_into_all_of_them(keys: tuple[str, ...], data: st.DataObject) -> None:
     spec = DynamicFilterSpec(

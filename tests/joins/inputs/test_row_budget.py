@@ -25,6 +25,7 @@ from dovetail.joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
 from tests.joins.harness import LEFT, RIGHT, VALUES, LeftBelowRight, agree, left_below_right, port, records, side, steps
 from tests.joins.hosted import Hosted
+from tests.tries import tries
 
 BUDGETS = st.integers(1, 3)
 
@@ -68,7 +69,7 @@ def refused_records(hosted: Hosted, edge: int, schema: pa.Schema) -> Counter[Rec
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(75))
 @given(
     kind=st.sampled_from(BidirectionalSpec.kinds),
     kinds=st.tuples(st.sampled_from(BUDGETED), st.sampled_from(BUDGETED)),
@@ -99,7 +100,7 @@ def test_it_is_the_join_of_the_records_that_were_not_refused(
         assert refused_records(hosted, edge, schema) == Counter(refused)
 
 
-@settings(max_examples=80)
+@settings(max_examples=tries(40))
 @given(
     ingest=st.sampled_from(BUDGETED),
     most=BUDGETS,
@@ -134,7 +135,7 @@ def test_what_is_refused_does_not_depend_on_where_batches_are_cut(
     assert [(tuple(row), delta) for *row, delta in zip(*columns, strict=True)] == whole
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(kinds=st.lists(st.sampled_from(BUDGETED), min_size=3, max_size=3), most=BUDGETS, data=st.data())
 def test_an_n_way_join_has_a_budget_for_each_input(kinds: list[Ingest], most: int, data: st.DataObject) -> None:
     schemas = [

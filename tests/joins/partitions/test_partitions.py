@@ -28,6 +28,7 @@ from tests.joins.harness import INPUTS, KEYED, poor_hashes, table
 from tests.joins.hosted import Hosted
 from tests.joins.partitions.functions import PlacesAndSums
 from tests.nasty import canonical
+from tests.tries import tries
 
 ROWS = pa.schema([("k", pa.int64()), ("id", pa.string()), ("v", pa.int64()), ("d", pa.float64())])
 TERMS = st.tuples(st.sampled_from([1, 2, 3]), st.booleans(), st.booleans())
@@ -72,7 +73,7 @@ def difference_of(reference: Reference, batch: list[Record]) -> Counter[Row]:
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(
     keys=st.sampled_from([("k",), ("k", "id"), ()]),
     order=st.lists(TERMS, max_size=2, unique_by=lambda term: term[0]),
@@ -106,7 +107,7 @@ def test_top_n(
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(keys=st.sampled_from([("k",), ("k", "id"), ()]), poor=st.booleans(), data=st.data())
 def test_window_functions(ingest: Ingest, keys: tuple[str, ...], poor: bool, data: st.DataObject) -> None:
     spec = OverSpec(port(keys, ingest), PlacesAndSums(("v", "id")))
@@ -146,7 +147,7 @@ def test_a_batch_behind_the_front_reads_none_of_the_rest() -> None:
 
 
 @example(values=[float("nan"), None, 1.0])
-@settings(max_examples=50)
+@settings(max_examples=tries(25))
 @given(values=st.lists(st.none() | st.floats() | st.integers(-3, 3).map(float), max_size=8))
 def test_the_order_of_doubles_is_that_of_the_engine(values: list[float | None]) -> None:
     rows = pa.table({"v": pa.array(values, pa.float64())})

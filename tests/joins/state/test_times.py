@@ -22,6 +22,7 @@ from dovetail.joins.state.store import RunStore
 from dovetail.joins.state.time_search import Approach, by_word_and_time, covered
 from tests.joins import harness
 from tests.joins.harness import net, poor_hashes
+from tests.tries import tries
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.timestamp("ms")), ("v", pa.string())])
 Row = tuple[int | None, int | None, str]
@@ -100,7 +101,7 @@ def by_probe(found: Matches, count: int) -> list[Counter[tuple[object, ...]]]:
     return [counted(found.rows.filter(pa.array(found.probe == probe))) for probe in range(count)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=tries(75))
 @given(null_safe=st.booleans(), poor=st.booleans(), data=st.data())
 def test_everything_found_is_what_plain_loops_find(null_safe: bool, poor: bool, data: st.DataObject) -> None:
     with poor_hashes(poor):
@@ -144,7 +145,7 @@ def checked(model: Model, wanted: Sequence[tuple[int | None, int, int]]) -> None
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(upserts=st.lists(st.lists(st.tuples(st.integers(0, 5), times), max_size=5), max_size=12))
 def test_the_current_row_of_a_primary_key_is_found_whatever_its_time(upserts: list[list[tuple[int, int]]]) -> None:
     """The join key is one for all; the primary key is ``v``."""

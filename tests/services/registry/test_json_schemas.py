@@ -15,6 +15,7 @@ from dovetail.broker.registry.registered import SchemaNonsense, SchemaType, Whol
 from dovetail.services.registry.compatibility import Level, objections
 from dovetail.services.registry.json_schemas.coverage import uncovered
 from dovetail.services.registry.json_schemas.patterns import expect_schema
+from tests.tries import tries
 
 STRING: dict[str, Any] = {"type": "string"}
 INTEGER: dict[str, Any] = {"type": "integer"}
@@ -229,7 +230,7 @@ def changed(draw: st.DrawFn, schema: Any) -> Any:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(200), deadline=None)
 def test_what_is_said_to_be_read_is_read(data: st.DataObject) -> None:
     old = data.draw(SCHEMAS)
     new = data.draw(changed(old))

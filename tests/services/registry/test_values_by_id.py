@@ -26,6 +26,7 @@ from dovetail.changelog.schema import Column, RecordFormat, StreamSchema
 from tests.changelog.encodings.avro_records import as_records
 from tests.changelog.encodings.protobuf_records import message_class, proto
 from tests.servers.schema_registry import address, schema_registry
+from tests.tries import tries
 
 pytestmark = pytest.mark.services
 
@@ -60,7 +61,7 @@ MEMBERS: dict[str, st.SearchStrategy[Any]] = {
     "g": st.builds(dict, a=WHOLE),
 }
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
-CALM = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+CALM = settings(max_examples=tries(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from dovetail.services.session.context import silent, unasked
 from dovetail.sql.syntax.parse import parse_one
 from tests.services.serve.world import World, error_of, rows_of
 from tests.sql.syntax.parameters.test_parameters import INJECTIONS, NASTY
+from tests.tries import tries
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_the_description_has_them(world: World) -> None:
     assert [one["type"] for one in body["properties"]["arguments"]["oneOf"]] == ["array", "object"]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=tries(30))
 @given(
     st.lists(NASTY.filter(lambda text: all(not "\ud800" <= sign <= "\udfff" for sign in text)), min_size=1, max_size=4)
 )

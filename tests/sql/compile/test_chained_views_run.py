@@ -17,6 +17,7 @@ from tests.conformance.case import Wait
 from tests.conformance.memory import MemoryHost, _Joining
 from tests.conformance.sql_engine import SqlEngine
 from tests.sql.world import Row, World
+from tests.tries import tries
 
 NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 RIDES = "CREATE TABLE rides (k INT, at TIMESTAMPTZ, WATERMARK FOR at AS at - INTERVAL '5 SECONDS') APPEND ONLY"
@@ -54,7 +55,7 @@ def rides(draw: st.DrawFn) -> list[list[Ride]]:
     return draw(st.lists(st.lists(one, max_size=12), max_size=6))
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 @given(parts=rides(), batch=st.sampled_from([None, 1, 3]), restarted=st.booleans())
 def test_a_chain_gives_what_one_query_gives(parts: list[list[Ride]], batch: int | None, restarted: bool) -> None:
     world = World(SqlEngine(MemoryHost(batch_records=batch)))

@@ -19,13 +19,14 @@ from tests.sql.compile.test_join_order_run import (
 )
 from tests.sql.planner import Planner
 from tests.sql.world import World
+from tests.tries import tries
 
 
 def delta_joins(world: World, query: str) -> int:
     return sum(isinstance(node, DeltaJoin) for one in world.plan(query).fragments for node in walk(one.output))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 @given(st.data())
 def test_it_gives_the_rows_of_joins_of_two_after_every_batch(data: st.DataObject) -> None:
     graph = data.draw(graphs())

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sql.world import Row, World
+from tests.tries import tries
 
 DDL = (
     "CREATE MUTABLE STREAM orders (id int, a string, b int, v float64) PRIMARY KEY id",
@@ -56,7 +57,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=6)
+@settings(max_examples=tries(6))
 @given(taken=steps, cut=st.integers(1, 4))
 def test_it_is_the_batch_query(name: str, taken: list[tuple[str, bool, Row]], cut: int) -> None:
     world = World.of(*DDL)

@@ -19,6 +19,7 @@ from dovetail.sql.planner import plan_query
 from tests.sql.compile.changing import assert_adds_up
 from tests.sql.planner import Planner
 from tests.sql.world import Row, World, select
+from tests.tries import tries
 
 STREAMS = (
     "CREATE TABLE t0 (id INT, x INT, y INT, v DOUBLE, PRIMARY KEY (id))",
@@ -97,7 +98,7 @@ def changes(tables: tuple[int, ...]) -> st.SearchStrategy[list[list[tuple[int, R
     return st.lists(st.lists(row, min_size=3, max_size=12), min_size=1, max_size=4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(st.data())
 def test_any_order_gives_the_same_rows_after_every_batch(data: st.DataObject) -> None:
     graph = data.draw(graphs())
@@ -158,7 +159,7 @@ def remember(table: int, row: Row, standing: list[Row]) -> None:
 SIZES = st.lists(st.integers(0, 7).map(lambda power: 10**power), min_size=5, max_size=5)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=tries(20), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(graphs(), SIZES)
 def test_an_order_that_statistics_choose_can_be_set(graph: Graph, sizes: list[int]) -> None:
     """And has the plan that was chosen: so a view goes on under it."""

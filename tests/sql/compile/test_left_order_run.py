@@ -14,6 +14,7 @@ from dovetail.sql.planner import plan_query
 from tests.sql.compile.changing import assert_adds_up
 from tests.sql.compile.test_join_order_run import STREAMS, after_every_batch
 from tests.sql.world import World, select
+from tests.tries import tries
 
 CASES = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 
@@ -93,7 +94,7 @@ def _may_meet(star: Star, one: JoinTree, other: JoinTree) -> bool:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=CASES)
+@settings(max_examples=tries(20), deadline=None, suppress_health_check=CASES)
 @given(st.data())
 def test_any_order_of_a_star_gives_the_same_rows_after_every_batch(data: st.DataObject) -> None:
     star = data.draw(stars())
@@ -119,7 +120,7 @@ def test_any_order_of_a_star_gives_the_same_rows_after_every_batch(data: st.Data
 SIZES = st.lists(st.integers(0, 7).map(lambda power: 10**power), min_size=5, max_size=5)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=CASES)
+@settings(max_examples=tries(20), deadline=None, suppress_health_check=CASES)
 @given(stars(), SIZES)
 def test_an_order_of_a_star_that_statistics_choose_can_be_set(star: Star, sizes: list[int]) -> None:
     """And has the plan that was chosen: so a view goes on under it."""

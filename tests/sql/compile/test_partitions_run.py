@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sql.world import Row, World
+from tests.tries import tries
 
 DDL = (
     "CREATE STREAM visits (k int, v int, s string, d float64)",
@@ -105,7 +106,7 @@ def tables_of(name: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", [*FIRST, *LIMIT_BY, *OVER, *OF_KEYED, *UNREAD])
-@settings(max_examples=10)
+@settings(max_examples=tries(10))
 @given(data=st.data(), taken=steps)
 def test_it_is_the_batch_query(name: str, data: st.DataObject, taken: list[tuple[bool, int, Row, bool]]) -> None:
     table = data.draw(st.sampled_from(tables_of(name)))

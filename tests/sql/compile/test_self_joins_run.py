@@ -15,6 +15,7 @@ from dovetail.sql.plan.properties import walk
 from tests.sql.compile.changing import TABLES, assert_adds_up, assert_alike
 from tests.sql.planner import Planner
 from tests.sql.world import World
+from tests.tries import tries
 
 TWICE = {"share_state": False}
 MINE = "SELECT a.id, a.v, b.id AS other, b.k AS by FROM held AS a"
@@ -53,7 +54,7 @@ def test_they_add_up_to_the_batch_result(query: str) -> None:
     assert_adds_up(query, rounds=5)
 
 
-@settings(max_examples=20)
+@settings(max_examples=tries(10))
 @given(query=st.sampled_from(QUERIES), seed=st.integers(0, 1000), limit=st.sampled_from([1, 2, 5, None]))
 def test_after_every_batch_they_have_changed_what_two_sides_have(query: str, seed: int, limit: int | None) -> None:
     assert_alike(query, seed, limit, 4, **TWICE)

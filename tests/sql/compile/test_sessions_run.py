@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sql.world import Row, World
+from tests.tries import tries
 
 DDL = (
     "CREATE MUTABLE STREAM orders (id int, a string, v int, at datetime64(3)) PRIMARY KEY id",
@@ -64,7 +65,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=8)
+@settings(max_examples=tries(8))
 @given(taken=steps, cut=st.integers(1, 4))
 def test_it_is_the_batch_query(name: str, taken: list[tuple[str, bool, Row]], cut: int) -> None:
     world = World.of(*DDL)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.sql.compile.changing import assert_adds_up
 from tests.sql.world import Row, World
+from tests.tries import tries
 
 OF_TABLES = {
     "intersect": "SELECT k, v FROM held INTERSECT SELECT k, w FROM seen",
@@ -59,7 +60,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("query", OF_STREAMS.values(), ids=OF_STREAMS)
-@settings(max_examples=8)
+@settings(max_examples=tries(8))
 @given(taken=steps)
 def test_of_streams(query: str, taken: list[tuple[str, bool, tuple[int, int | None]]]) -> None:
     world = World.of(*DDL)

@@ -12,6 +12,7 @@ from tests.conformance.sql_engine import SqlEngine
 from tests.sql.compile.changing import TABLES, assert_adds_up, assert_alike
 from tests.sql.compile.test_self_joins_run import rows_held
 from tests.sql.world import Row, World
+from tests.tries import tries
 
 APART = {"share_state": False}
 PAIRS = "WITH c AS (SELECT a.id AS id, b.k AS k, a.v AS n FROM held AS a LEFT JOIN seen AS b ON a.k = b.id)"
@@ -79,13 +80,13 @@ def test_they_add_up_to_the_batch_result(query: str) -> None:
     assert_adds_up(query, rounds=5)
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(query=RANDOM, seed=st.integers(0, 1000), limit=st.sampled_from([1, 2, 5, None]))
 def test_random_plans_change_after_every_batch_what_they_change_apart(query: str, seed: int, limit: int | None) -> None:
     assert_alike(query, seed, limit, 3, **APART)
 
 
-@settings(max_examples=10)
+@settings(max_examples=tries(10))
 @given(query=st.sampled_from(QUERIES), seed=st.integers(0, 1000), limit=st.sampled_from([1, 2, 5, None]))
 def test_so_do_those_that_are_known_to_share(query: str, seed: int, limit: int | None) -> None:
     assert_alike(query, seed, limit, 3, **APART)
@@ -103,7 +104,7 @@ OF_WINDOWS = [
 ]
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 @given(
     query=st.sampled_from([*OF_WINDOWS, f"{OF_WINDOWS[0]} EMIT ON WINDOW CLOSE"]),
     batches=st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30)), max_size=6), max_size=6),

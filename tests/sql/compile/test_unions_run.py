@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sql.world import Row, World
+from tests.tries import tries
 
 DDL = (
     "CREATE STREAM visits (k int, v int, s string)",
@@ -49,7 +50,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=12)
+@settings(max_examples=tries(12))
 @given(taken=steps)
 def test_it_is_the_batch_query(name: str, taken: list[tuple[str, bool, Row]]) -> None:
     world = World.of(*DDL, "CREATE VIEW orders_by AS SELECT id AS k, v FROM orders")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.sql.expressions.group_calls import GroupCalls
+from tests.tries import tries
 
 SCHEMA = pa.schema([("s", pa.float64()), ("a", pa.list_(pa.float64())), ("m", pa.float64())])
 CALLS = GroupCalls(
@@ -38,7 +39,7 @@ def called(rows: Sequence[tuple[int, float | None, int | None]], groups: int = 4
     return list(found.to_pylist())
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(rows=rows_of, shuffled=st.randoms(use_true_random=False))
 def test_groups_do_not_see_one_another_nor_the_order_of_rows(rows: list, shuffled) -> None:  # type: ignore[no-untyped-def, type-arg]
     together = called(rows)

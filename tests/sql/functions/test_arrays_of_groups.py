@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sql.world import Row, World
+from tests.tries import tries
 
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.none() | st.integers(-2, 2), st.booleans()), max_size=25)
 QUERY = (
@@ -38,7 +39,7 @@ def by_hand(key: int, rows: list[tuple[int, int | None, bool]]) -> tuple[object,
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(20))
 @given(rows=ROWS, cut=st.integers(0, 25))
 def test_they_are_what_loops_make_of_the_rows(rows: list[tuple[int, int | None, bool]], cut: int) -> None:
     world = World.of("CREATE STREAM s (k int, v int, c bool)")

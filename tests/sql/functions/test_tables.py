@@ -36,6 +36,8 @@ _WRITTEN = (
 )
 _WRITTEN_OF_TABLES = "'day' | 'hour' | 2 | 1 | 'YYYY' | 'a' | 'hex' | 'UTC' | '{\"a\": 1}' | INTERVAL '1 day' | 'utf8'"
 """What some functions take in no other form."""
+_OF_NAME = {"(text, parts)": "s, ['a', 'b']", "(text, patterns)": "s, ['a', 'b']"}
+"""What is as good as never chosen at random."""
 _LAMBDAS = "x -> x > 1 | (x, y) -> x + y | (k, v) -> v > 1 | (k, v) -> (k, v)"
 _REFUSALS = (SqlError, EngineRefused, duckdb.Error)
 _TRIES = 2000
@@ -75,6 +77,10 @@ class Calls:
         return [sqlglot.parse_one(f"f({text})", read=self.read).expressions[0] for text in texts.split(" | ")]
 
     def _random(self, row: Row, rng: random.Random) -> exp.Anonymous:
+        usual = _OF_NAME.get(row.usage[row.usage.index("(") :])
+        if usual is not None:
+            (call,) = self._parsed(f"g({usual})")
+            return exp.Anonymous(this=row.names[0], expressions=call.expressions)
         least, most = row.argument_count
         count = rng.randint(least, least + 2 if most is None else most)
         # Many take arguments of one type only.

@@ -17,6 +17,7 @@ from dovetail.sql.rules.join_order.join_graph import Inputs, JoinGraph, JoinSize
 from dovetail.sql.rules.join_order.search import MOST_TRIED, Ordered, Search
 from dovetail.sql.syntax.rules import Rules
 from tests.sql.rules.test_join_order import planned
+from tests.tries import tries
 
 NAMES = ("id", "x", "y")
 
@@ -62,7 +63,7 @@ def every(search: Search, inputs: Inputs) -> Iterator[Ordered]:
                 yield search.joined(one, other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 @given(searches(3, 4))
 def test_no_order_keeps_fewer_rows_or_is_lower(search: Search) -> None:
     best = search.best()
@@ -70,7 +71,7 @@ def test_no_order_keeps_fewer_rows_or_is_lower(search: Search) -> None:
     assert best.rank == min(one.rank for one in every(search, search.sizes.graph.all))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(10), deadline=None)
 @given(searches(MOST_TRIED, MOST_TRIED + 4))
 def test_every_join_of_many_has_an_equality(search: Search) -> None:
     best = search.best()

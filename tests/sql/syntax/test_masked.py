@@ -11,6 +11,7 @@ from dovetail.services.cli.run import shortened
 from dovetail.sql.catalog import Relation, What
 from dovetail.sql.syntax.masked import masked_unread
 from dovetail.sql.syntax.parse import as_shown, parse, parse_one
+from tests.tries import tries
 
 _GAPS = ("", " ", "\n", "/**/", " /* a */ ", " -- a\n", " = ", "=/* b */")
 _QUOTES = ("'{}'", "$${}$$", "$a${}$a$", '"{}"', "`{}`", "N'{}'", " {}", " 4{}", "-4{}", "'it''s {}'", "'it\\'s {}'")
@@ -41,7 +42,7 @@ def is_read(text: str) -> bool:
     return True
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(25), deadline=None)
 @given(st.sampled_from(_TEXTS), st.sampled_from(_GAPS), st.sampled_from(_QUOTES), _SECRETS)
 def test_a_secret_in_any_spelling_is_masked_and_nothing_else(text: str, gap: str, quotes: str, secret: str) -> None:
     gap = gap.replace("=", " ") if "={}" in text else gap
@@ -58,7 +59,7 @@ def test_a_secret_in_any_spelling_is_masked_and_nothing_else(text: str, gap: str
     assert type(parse_one(shown)) is type(parse_one(statement))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(10), deadline=None)
 @given(st.sampled_from(_TEXTS), st.sampled_from(_GAPS), st.sampled_from(_QUOTES), _SECRETS, st.integers(0, 2))
 def test_an_error_shows_no_secret(text: str, gap: str, quotes: str, secret: str, words: int) -> None:
     statement = text.replace("{}", written(gap, quotes, secret))
@@ -68,7 +69,7 @@ def test_an_error_shows_no_secret(text: str, gap: str, quotes: str, secret: str,
     assert secret[2:] not in str(refused.value)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(25), deadline=None)
 @given(st.sampled_from(_ADDRESSES), _SECRETS)
 def test_an_address_is_shown_without_its_secret(address: str, secret: str) -> None:
     text = "CREATE DICTIONARY d (id int) PRIMARY KEY id SOURCE(HTTP(URL '{}')) LAYOUT(DIRECT()) COMMENT '{}'"

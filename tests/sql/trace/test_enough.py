@@ -18,6 +18,7 @@ from tests.conformance.records import Record
 from tests.conformance.topics import Topic
 from tests.sql.trace.traced_world import Question, places
 from tests.sql.world import Row, World, select, values
+from tests.tries import tries
 
 TABLES = (
     "CREATE TABLE l (id int, k int, x int, PRIMARY KEY (id))",
@@ -93,7 +94,7 @@ class Case:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=3)
+@settings(max_examples=tries(3))
 @given(written=records, asked=small)
 def test_the_named_records_are_enough(name: str, written: list[tuple[str, Row]], asked: int) -> None:
     case = Case.of(name)
