@@ -1,6 +1,7 @@
 """The texts that a regular expression is slowest over, derived from its parse tree: what it repeats, repeated.
 
-A script too: reads calls (``Call``) as JSON, a line each, and answers each with the processor time of its slowest text.
+A script too: reads calls (``Call``) as JSON, a line each, and answers each with how many times as long it takes over a
+text that is eight times as long.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-SIZE = 1_000_000
-MOST_S = 0.2
-"""On a machine that takes LINEAR_S for the simplest pattern that finds each letter of such a text."""
-LINEAR_S = 0.11
-_TRIED = 10_000
-_SLOWEST = 3
+MOST_GROWTH = 24.0
+"""Eight where time grows with the text, 64 where it grows with its square."""
+_SHORT, _LONG = 5_000, 40_000
+_NOTICED_S = 0.004
+"""What takes less over a long text grows with no square, however often the machine was busy elsewhere."""
+_SLOWEST, _TRIES = 3, 5
+_STOPPED_S = 20
 _ENDS = ("", "\x00", "\n\x00")
 _CATEGORIES = {
     sre.CATEGORY_DIGIT: "1",
@@ -151,13 +153,10 @@ def _left_out(nodes: Sequence[Any]) -> Iterator[str]:
             yield from _left_out(inside)
 
 
-_SIMPLEST = Call(".", 0, "finditer")
-
-
 def spent(call: Call, text: str) -> float:
     pattern: Any = re.compile(call.pattern.encode("latin-1") if call.of_bytes else call.pattern, call.flags)
     subject = text.encode("latin-1", "replace") if call.of_bytes else text
-    began = time.process_time()
+    began = time.perf_counter()
     match call.function:
         case "sub" | "subn":
             pattern.sub(type(subject)(), subject)
@@ -165,24 +164,25 @@ def spent(call: Call, text: str) -> float:
             deque(pattern.finditer(subject), maxlen=0)
         case function:
             getattr(pattern, function)(subject)
-    return time.process_time() - began
+    return time.perf_counter() - began
 
 
-def slowest(call: Call) -> tuple[float, str]:
-    """The longest that it takes over SIZE characters, and how the text of that begins."""
+def growth(call: Call) -> tuple[float, str]:
+    """The most that its time grows by where a text is eight times as long, and how that text begins."""
     tree = call.pattern.encode("latin-1") if call.of_bytes else call.pattern
-    short = list(texts(tree, call.flags, _TRIED))
-    order = sorted(range(len(short)), key=lambda place: -spent(call, short[place]))[:_SLOWEST]
-    tried = (text for place, text in enumerate(texts(tree, call.flags, SIZE)) if place in order)
-    return max(((_least(call, text), text[:40]) for text in tried), default=(0.0, ""))
+    short, long = (list(texts(tree, call.flags, size)) for size in (_SHORT, _LONG))
+    order = sorted(range(len(long)), key=lambda place: -spent(call, long[place]))[:_SLOWEST]
+    return max(((_growth(call, short[place], long[place]), long[place][:40]) for place in order), default=(0.0, ""))
+
+
+def _growth(call: Call, short: str, long: str) -> float:
+    """Of the least times of several: what else the machine does makes none of them shorter."""
+    longer = _least(call, long)
+    return longer / max(_least(call, short), 1e-6) if longer > _NOTICED_S else 0.0
 
 
 def _least(call: Call, text: str) -> float:
-    """Where it seems long it is held against the simplest pattern at once: the machine may be slow, or busy."""
-    first = spent(call, text)
-    if first < MOST_S or first > 20 * MOST_S:
-        return first
-    return min(spent(call, text), first) * min(1.0, LINEAR_S / spent(_SIMPLEST, "a" * SIZE))
+    return min(spent(call, text) for _ in range(_TRIES))
 
 
 class _TooLong(Exception):
@@ -197,11 +197,11 @@ if __name__ == "__main__":
     signal.signal(signal.SIGPROF, _stop)
     for line in sys.stdin:
         asked = Call(**json.loads(line))
-        signal.setitimer(signal.ITIMER_PROF, 2)
+        signal.setitimer(signal.ITIMER_PROF, _STOPPED_S)
         try:
-            told = slowest(asked)
+            told = growth(asked)
         except _TooLong:
-            told = (2.0, "it was stopped")
+            told = (float("inf"), "it was stopped")
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         print(json.dumps([asdict(asked), *told]), flush=True)
