@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.broker import topics
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 from dovetail.changelog.errors import ServiceUnavailable
@@ -346,10 +347,17 @@ def test_a_query_whose_session_is_gone_leaves_nothing(leasing: World, broker: st
     admin.delete(["view"])
 
 
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> BrokerAddress:
+    """Where no broker answers; who asks there does not wait for long."""
+    monkeypatch.setattr(topics, "_CALL_S", 0.2)
+    return BrokerAddress("127.0.0.1:1")
+
+
 @pytest.mark.parametrize("days", [1, -1], ids=["forward", "back"])
-def test_a_session_lives_on_when_the_time_of_day_is_set(world: World, days: int) -> None:
+def test_a_session_lives_on_when_the_time_of_day_is_set(world: World, nobody: BrokerAddress, days: int) -> None:
     """Its lease is then of another day, and the runner's clock of this one, or the other way round."""
-    away = World(world.catalog, driver=world.driver, brokers=BrokerAddress("127.0.0.1:1"))
+    away = World(world.catalog, driver=world.driver, brokers=nobody)
     set_ms = lease_from_now() + days * 86_400_000
     for _ in range(4):
         world.catalog.renew("q", set_ms + int(away.now_s * 1000))
@@ -359,8 +367,10 @@ def test_a_session_lives_on_when_the_time_of_day_is_set(world: World, days: int)
 
 
 @pytest.mark.parametrize("days", [0, 1, -1], ids=["in time", "ahead", "behind"])
-def test_a_session_that_is_silent_is_gone_whatever_its_clock_was(world: World, days: int) -> None:
-    away = World(world.catalog, driver=world.driver, brokers=BrokerAddress("127.0.0.1:1"))
+def test_a_session_that_is_silent_is_gone_whatever_its_clock_was(
+    world: World, nobody: BrokerAddress, days: int
+) -> None:
+    away = World(world.catalog, driver=world.driver, brokers=nobody)
     world.catalog.renew("q", lease_from_now() + days * 86_400_000)
     away.look()
     away.now_s = LEASE_S + 1
@@ -368,9 +378,9 @@ def test_a_session_that_is_silent_is_gone_whatever_its_clock_was(world: World, d
     assert "q" not in [query.name for query in world.catalog.queries()]
 
 
-def test_the_topics_of_a_query_are_deleted_when_the_broker_is_back(world: World) -> None:
+def test_the_topics_of_a_query_are_deleted_when_the_broker_is_back(world: World, nobody: BrokerAddress) -> None:
     """Until then it is not forgotten."""
-    away = World(world.catalog, brokers=BrokerAddress("127.0.0.1:1"))
+    away = World(world.catalog, brokers=nobody)
     world.catalog.renew("q", 1)
     away.look()
     away.now_s = LEASE_S + 1
