@@ -20,11 +20,12 @@ from typing import Any
 
 MOST_GROWTH = 24.0
 """Eight where time grows with the text, 64 where it grows with its square."""
-_SHORT, _LONG = 5_000, 40_000
+_TRIED, _SHORT, _LONG = 10_000, 125_000, 1_000_000
 _NOTICED_S = 0.004
-"""What takes less over a long text grows with no square, however often the machine was busy elsewhere."""
+"""What takes less over a long text grows with no square."""
 _SLOWEST, _TRIES = 3, 5
 _STOPPED_S = 20
+"""Of processor time, for a pattern that takes a square or more over a long text."""
 _ENDS = ("", "\x00", "\n\x00")
 _CATEGORIES = {
     sre.CATEGORY_DIGIT: "1",
@@ -170,19 +171,21 @@ def spent(call: Call, text: str) -> float:
 def growth(call: Call) -> tuple[float, str]:
     """The most that its time grows by where a text is eight times as long, and how that text begins."""
     tree = call.pattern.encode("latin-1") if call.of_bytes else call.pattern
-    short, long = (list(texts(tree, call.flags, size)) for size in (_SHORT, _LONG))
-    order = sorted(range(len(long)), key=lambda place: -spent(call, long[place]))[:_SLOWEST]
-    return max(((_growth(call, short[place], long[place]), long[place][:40]) for place in order), default=(0.0, ""))
+    tried = list(texts(tree, call.flags, _TRIED))
+    slowest = sorted(range(len(tried)), key=lambda place: -spent(call, tried[place]))[:_SLOWEST]
+    pairs = enumerate(zip(*(texts(tree, call.flags, size) for size in (_SHORT, _LONG)), strict=True))
+    grown = ((_growth(call, short, long), long[:40]) for place, (short, long) in pairs if place in slowest)
+    return max(grown, default=(0.0, ""))
 
 
 def _growth(call: Call, short: str, long: str) -> float:
-    """Of the least times of several: what else the machine does makes none of them shorter."""
-    longer = _least(call, long)
-    return longer / max(_least(call, short), 1e-6) if longer > _NOTICED_S else 0.0
-
-
-def _least(call: Call, text: str) -> float:
-    return min(spent(call, text) for _ in range(_TRIES))
+    """Where it seems to be a square, of the least times of several: what else the machine does makes none shorter."""
+    first, shorter = spent(call, long), max(min(spent(call, short) for _ in range(_TRIES)), 1e-6)
+    if first <= _NOTICED_S:
+        return 0.0
+    if first < MOST_GROWTH * shorter:
+        return first / shorter
+    return min(first, *(spent(call, long) for _ in range(_TRIES))) / shorter
 
 
 class _TooLong(Exception):
