@@ -14,7 +14,7 @@ class Failure:
     """A query did not start, or ended by itself.
 
     message  why, to the user
-    final  trying again does not help: its data, its plan or a defect ended it, and not its environment
+    final    trying again does not help: its data, its plan or a defect ended it, and not its environment
     """
 
     message: str

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
@@ -59,17 +60,7 @@ class StatementHandler:
         return found  # type: ignore[no-any-return]
 
 
-def _reader(name: str) -> StatementHandler:
-    return StatementHandler(Role.READER, name)
-
-
-def _writer(name: str) -> StatementHandler:
-    return StatementHandler(Role.WRITER, name)
-
-
-def _admin(name: str) -> StatementHandler:
-    return StatementHandler(Role.ADMIN, name)
-
+_reader, _writer, _admin = (partial(StatementHandler, role) for role in (Role.READER, Role.WRITER, Role.ADMIN))
 
 # PAUSE and TERMINATE end what others rely on; BACKUP writes to the machine.
 STATEMENTS: Mapping[type[Statement], StatementHandler] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dovetail.sql.expressions.expression import Expr
@@ -51,6 +52,11 @@ class QueryPlan:
 
     def with_rows(self, rows: Node) -> QueryPlan:
         return replace(self, rows=rows)
+
+    def with_fragments(self, rewritten: Callable[[Output], Output]) -> QueryPlan:
+        """Each fragment that there is as ``rewritten`` makes it."""
+        output = None if self.output is None else rewritten(self.output)
+        return replace(self, upstream=tuple(map(rewritten, self.upstream)), output=output)
 
     @property
     def fragments(self) -> tuple[Output, ...]:

@@ -15,14 +15,14 @@ from dovetail.sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
 def hybrid(plan: QueryPlan) -> QueryPlan:
     """A fragment that keeps no such state is left as it is."""
     state = _asked(plan.settings)
-    if state is None or plan.output is None:
+    if state is None:
         return plan
 
     def spilling(fragment: Output) -> Output:
         kept = any(isinstance(node, Node) and node.memory(state) is not None for node in walk(fragment.input))
         return replace(fragment, hybrid=state) if kept else fragment
 
-    return replace(plan, upstream=tuple(map(spilling, plan.upstream)), output=spilling(plan.output))
+    return plan.with_fragments(spilling)
 
 
 def _asked(settings: QuerySettings) -> HybridState | None:

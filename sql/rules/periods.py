@@ -16,6 +16,4 @@ def periods(plan: QueryPlan) -> QueryPlan:
         grouped = any(isinstance(node, Aggregate) for node in walk(fragment))
         return replace(fragment, period_ms=plan.period_ms) if grouped else fragment
 
-    if not plan.period_ms or plan.output is None:
-        return plan
-    return replace(plan, upstream=tuple(map(timed, plan.upstream)), output=timed(plan.output))
+    return plan.with_fragments(timed) if plan.period_ms else plan

@@ -14,8 +14,6 @@ It is one of the last rules: which columns travel is known, and only ``subplans`
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dovetail.sql.plan.joins import Bidirectional
 from dovetail.sql.plan.nodes import Join, Map, MultiwayJoin, Node, Output, rebuilt
 from dovetail.sql.plan.query_plan import QueryPlan
@@ -23,10 +21,7 @@ from dovetail.sql.plan.state.same_rows import SameRows, same_rows
 
 
 def self_joins(plan: QueryPlan) -> QueryPlan:
-    if not plan.settings["share_state"]:
-        return plan
-    output = None if plan.output is None else _of_fragment(plan.output)
-    return replace(plan, upstream=tuple(map(_of_fragment, plan.upstream)), output=output)
+    return plan.with_fragments(_of_fragment) if plan.settings["share_state"] else plan
 
 
 def _of_fragment(fragment: Output) -> Output:

@@ -35,10 +35,7 @@ Subplan = Keyed | Join | MultiwayJoin | Aggregate
 
 
 def subplans(plan: QueryPlan) -> QueryPlan:
-    if not plan.settings["share_state"]:
-        return plan
-    output = None if plan.output is None else _of_fragment(plan.output)
-    return replace(plan, upstream=tuple(map(_of_fragment, plan.upstream)), output=output)
+    return plan.with_fragments(_of_fragment) if plan.settings["share_state"] else plan
 
 
 def _of_fragment(fragment: Output) -> Output:
