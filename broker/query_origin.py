@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from dovetail.broker.topics import Offsets, PartitionOffsets
 from dovetail.changelog.errors import CheckpointMismatch, RecordsGone
 
-FORMAT = 3
+FORMAT = 4
 """Of the text of an origin and of all state beside it: the arrangements by name, the columns of their rows, the numbers
 beside them, the variables in Spark's store, the snapshots. It rises with whatever a former release could not read, or
 would read wrongly; ``tests/data/checkpoints`` has those of releases."""
@@ -19,6 +19,8 @@ _NEVER_RESCALED = 1
 """The format of before there was ``resumed_at``: what has none is written in it yet, so former releases read it."""
 _ALONE = 2
 """The format of before there were packs: what is in none is written in it."""
+_STORE_OF_SPARK = 3
+"""The format of before queries were fused: what is not is written in it."""
 ORIGIN_FILE = "query.json"
 """What the text is called in a folder of a checkpoint."""
 _FORMAT = "format"
@@ -40,6 +42,7 @@ class QueryOrigin:
     history        topic → partition → where it ended then; empty where no rows are answered once
     resumed_at     of a checkpoint that was made of another one: the offsets up to which that had read, as Spark logs
                    them, from which this one goes on; '': from ``first_offsets``
+    fused          whether its one bucket is run by one task, whose state lies in files of its own beside Spark's
     packed_levels  of a member of a pack: how many levels its part of the pack's state has; None: it is in no pack
     """
 
@@ -53,6 +56,7 @@ class QueryOrigin:
     history: Offsets = field(default_factory=dict)
     resumed_at: str = ""
     packed_levels: int | None = None
+    fused: bool = False
 
     @staticmethod
     def new_identity(query: str) -> str:
@@ -85,14 +89,18 @@ class QueryOrigin:
             del members["resumed_at"]
         if self.packed_levels is None:
             del members["packed_levels"]
+        if not self.fused:
+            del members["fused"]
         members[_STARTS] = members.pop("first_offsets")
         return json.dumps(members)
 
     @property
     def _format(self) -> int:
         """The least that can say it: a former release that would read it wrongly is to refuse it."""
-        if self.packed_levels is not None:
+        if self.fused:
             return FORMAT
+        if self.packed_levels is not None:
+            return _STORE_OF_SPARK
         return _ALONE if self.resumed_at else _NEVER_RESCALED
 
     @staticmethod
@@ -111,6 +119,7 @@ class QueryOrigin:
             {topic: _numbered(ends) for topic, ends in members["history"].items()},
             members.get("resumed_at", ""),
             members.get("packed_levels"),
+            members.get("fused", False),
         )
 
     @staticmethod
@@ -120,7 +129,7 @@ class QueryOrigin:
 
 
 def _expect_format(written: object, where: str) -> None:
-    if written in (_NEVER_RESCALED, _ALONE, FORMAT):
+    if written in (_NEVER_RESCALED, _ALONE, _STORE_OF_SPARK, FORMAT):
         return
     newer = isinstance(written, int) and written > FORMAT
     raise CheckpointMismatch(

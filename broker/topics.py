@@ -83,6 +83,13 @@ def message_bytes(client: Admin, topic: str) -> int:
     return int(described["max.message.bytes"].value) - FRAME_BYTES
 
 
+def any_is_compacted(client: Admin, names: Iterable[str]) -> bool:
+    """Whether records of one of these topics may go because later ones have their keys."""
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
+    asked = client.describe_configs(resources, request_timeout=_CALL_S)
+    return any("compact" in answer(asked[one], _CALL_S)["cleanup.policy"].value for one in resources)
+
+
 def ids(client: Admin, names: Iterable[str]) -> dict[str, str]:
     """The ids of topics that must be there: UnknownName for one that is not."""
     wanted = sorted(set(names))

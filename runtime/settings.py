@@ -110,11 +110,12 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     local_copies_max_bytes: int = Field(
         default=64 << 30, ge=0, description="all local copies on one machine; those used longest ago go first"
     )
-    buckets: int = Field(
-        default_factory=lambda: os.cpu_count() or 1,
+    buckets: int | None = Field(
+        default=None,
         ge=1,
         le=1024,
-        description="key buckets of a query at its first start; ALTER VIEW changes them",
+        description="key buckets of a query at its first start; ALTER VIEW changes them. Unset: one, or as many as"
+        " there are cores where it has much to read, or one core no longer keeps up",
     )
     pack_after_s: Annotated[float, Field(ge=0)] = Field(
         default=60, description="how long small views are quiet before they share a streaming query; 0: they never do"

@@ -14,7 +14,7 @@ from pyspark.daemon import manager
 
 STAGES = (
     "pyspark.worker",
-    "dovetail.spark_jobs.source.kafka_source",
+    "dovetail.spark_jobs.fused.source",
     "dovetail.spark_jobs.stages.level",
     "dovetail.spark_jobs.stages.output",
 )

@@ -25,9 +25,9 @@ from dovetail.changelog.errors import StateLimitExceeded
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.one_bucket import part_of_level
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.fused.batch import part_of_member
+from dovetail.spark_jobs.fused.state import STAGE, is_fused
 from dovetail.spark_jobs.packing.composition import as_logged, earliest, reached
-from dovetail.spark_jobs.packing.decode import STAGE
-from dovetail.spark_jobs.packing.stage import part_of_member
 from dovetail.spark_jobs.rescaling.former_state import (
     Cut,
     LevelRepartition,
@@ -96,6 +96,7 @@ def pack_up(
             buckets=1,
             topic_ids={topic: known for origin in origins for topic, known in origin.topic_ids.items()},
             resumed_at=earliest([origin.resumed_at for origin in origins]),
+            fused=True,
         )
         complete(pack, of_pack)
     return Packed(places, rows, Seed(pack).bytes)
@@ -103,9 +104,10 @@ def pack_up(
 
 def _taken_in(session: SparkSession, query: Alone, pack: Storage, keys: Keys) -> Iterator[Cut]:
     checkpoint, flow = Checkpoint(query.checkpoint), query.dataflow
-    buckets = checkpoint.expect_origin().buckets
+    origin = checkpoint.expect_origin()
+    buckets = origin.buckets
     for level in range(1, flow.levels + 1):
-        taken, put_in = Shelf(level, flow.levels), _in_pack(query.key, level)
+        taken, put_in = Shelf.of(level, flow.levels, fused=origin.fused), _in_pack(query.key, level)
         yield repartition_level(
             session, checkpoint, LevelRepartition(flow, level, keys(buckets), 1, pack, taken, put_in)
         )
@@ -136,7 +138,11 @@ def _made_member(one: Alone | PackMember, pack: Storage) -> Storage:
         case _:
             assert_never(one)
     member = replace(
-        origin, identity=QueryOrigin.new_identity(one.name), resumed_at=as_logged(read), packed_levels=levels
+        origin,
+        identity=QueryOrigin.new_identity(one.name),
+        resumed_at=as_logged(read),
+        packed_levels=levels,
+        fused=True,
     )
     place.put(ORIGIN_FILE, member.text.encode())
     return place
@@ -182,7 +188,7 @@ def taken_out(session: SparkSession, members: Sequence[PackMember], keys: Keys) 
             next_of(one.checkpoint).clear()
         _take_out(session, [_Leaver.of(replace(one, dataflow=None)) for one in tight], keys)
         for one in members:
-            _complete(one, 1 if one in tight else _Leaver.of(one).buckets)
+            _complete(_Leaver.of(replace(one, dataflow=None) if one in tight else one))
     return made
 
 
@@ -199,10 +205,15 @@ class _Leaver:
         origin = Checkpoint(member.checkpoint).expect_origin()
         return _Leaver(member, 1 if member.dataflow is None else origin.buckets, _levels_of(origin))
 
+    @property
+    def fused(self) -> bool:
+        flow = self.member.dataflow
+        return flow is None or is_fused(flow, self.buckets)
+
     def repartitions(self, key: tuple[int, ...]) -> Iterator[LevelRepartition]:
         made = next_of(self.member.checkpoint)
         for level in range(1, self.levels + 1):
-            taken, put_in = _in_pack(self.member.key, level), Shelf(level, self.levels)
+            taken, put_in = _in_pack(self.member.key, level), Shelf.of(level, self.levels, fused=self.fused)
             yield LevelRepartition(self.member.dataflow, level, key, self.buckets, made, taken, put_in)
 
 
@@ -215,7 +226,7 @@ def _take_out(session: SparkSession, leavers: Sequence[_Leaver], keys: Keys) -> 
     for (_, repartition), cut in zip(
         repartitions, repartition_stage(session, pack, [repartition for _, repartition in repartitions]), strict=True
     ):
-        Seed(repartition.target).put_scalars(repartition.level, cut.scalars)
+        Seed(repartition.target).put_scalars(repartition.put_in.stage, cut.scalars)
         rows[repartition.target.location] += cut.rows
     for one in leavers:
         copy_snapshots(Checkpoint(one.member.checkpoint), next_of(one.member.checkpoint))
@@ -233,12 +244,14 @@ def _within_limits(member: PackMember) -> bool:
     return False
 
 
-def _complete(member: PackMember, buckets: int) -> None:
+def _complete(leaver: _Leaver) -> None:
+    member = leaver.member
     origin = Checkpoint(member.checkpoint).expect_origin()
     again = replace(
         origin,
         identity=QueryOrigin.new_identity(member.name),
-        buckets=buckets,
+        buckets=leaver.buckets,
+        fused=leaver.fused,
         resumed_at=as_logged(_read_in_pack(member)),
         packed_levels=None,
     )

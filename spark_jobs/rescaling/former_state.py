@@ -15,13 +15,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.joins.host.one_bucket import part_of_level
 from dovetail.joins.host.repartition import Repartition
 from dovetail.joins.state.portion import portion_of
-from dovetail.joins.state.store import RunEntry
+from dovetail.joins.state.store import SORT, RunEntry, RunStore
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.exchange.arrow_ipc import unpack
+from dovetail.spark_jobs.fused.state import BUCKET, STAGE
 from dovetail.spark_jobs.state.bucket_version import scalars_of
-from dovetail.spark_jobs.state.checkpoint import Checkpoint
+from dovetail.spark_jobs.state.checkpoint import Checkpoint, place
+from dovetail.spark_jobs.state.durable_runs import DurableRuns
 from dovetail.spark_jobs.state.durable_state import ENTRIES, VERSION
 from dovetail.spark_jobs.state.relocation import rewrite_schema_paths
 from dovetail.spark_jobs.state.seed import Seed, SeedWriter
@@ -46,6 +49,11 @@ class Shelf:
     def operator(self) -> int:
         """Spark numbers the operators of a query from its end."""
         return self.stages - self.stage
+
+    @staticmethod
+    def of(level: int, levels: int, *, fused: bool) -> Shelf:
+        """That of a query alone."""
+        return Shelf(STAGE, 1, part_of_level(level)) if fused else Shelf(level, levels)
 
 
 @dataclass(frozen=True)
@@ -150,15 +158,16 @@ def repartition_stage(
     """As ``repartition_level``, of several parts of one stage: it is read once for all of them."""
     if not repartitions:
         return []
-    if checkpoint.committed() is not None:
+    stage = StageRepartition(tuple(repartitions))
+    if (end := checkpoint.committed_end) is not None:
+        if checkpoint.expect_origin().fused:
+            return _repartition_of_runs(
+                DurableRuns(checkpoint.storage).at(place(end)), StageRepartition(tuple(repartitions))
+            )
         rewrite_schema_paths(checkpoint.spark)
         return _repartition_of_store(session, checkpoint, StageRepartition(tuple(repartitions)))
     seed = Seed(checkpoint.storage)
-    return (
-        _repartition_of_seed(seed, StageRepartition(tuple(repartitions)))
-        if seed.there
-        else [Cut(0, {})] * len(repartitions)
-    )
+    return _repartition_of_seed(seed, stage) if seed.there else [Cut(0, {})] * len(repartitions)
 
 
 def _repartition_of_store(session: SparkSession, checkpoint: Checkpoint, stage: StageRepartition) -> list[Cut]:
@@ -189,15 +198,29 @@ def _variable(session: SparkSession, checkpoint: Checkpoint, taken: Shelf, name:
     return reader.option("operatorId", taken.operator).load(checkpoint.spark.location)
 
 
+def _repartition_of_runs(store: RunStore, stage: StageRepartition) -> list[Cut]:
+    """What batches have left of a fused query, in the order in which it came."""
+    entries = (RunEntry(name, run.table.drop_columns([SORT])) for name, run in store.all_runs())
+    return _repartition_of_entries(stage, {BUCKET: entries}, store.scalars)
+
+
 def _repartition_of_seed(seed: Seed, stage: StageRepartition) -> list[Cut]:
     """What a checkpoint began with, of which no batch is committed."""
-    rows = Counter[int]()
     taken = stage.repartitions[0].taken
-    numbers = seed.scalars(taken.stage)
+    formers = range(len(stage.repartitions[0].bucket_keys))
+    return _repartition_of_entries(
+        stage, {former: seed.entries(taken.stage, former) for former in formers}, seed.scalars(taken.stage)
+    )
+
+
+def _repartition_of_entries(
+    stage: StageRepartition, by_bucket: Mapping[int, Iterable[RunEntry]], numbers: Mapping[str, int]
+) -> list[Cut]:
+    rows = Counter[int]()
     with ExitStack() as opened:
         writers = [opened.enter_context(one.seed) for one in stage.repartitions]
-        for former in range(len(stage.repartitions[0].bucket_keys)):
-            for entry in seed.entries(taken.stage, former):
+        for former, entries in by_bucket.items():
+            for entry in entries:
                 if (number := stage.wanting(entry.arrangement)) is not None:
                     rows[number] += stage.repartitions[number].put(writers[number], former, entry)
     return [Cut(rows[number], one.scalars([numbers])) for number, one in enumerate(stage.repartitions)]

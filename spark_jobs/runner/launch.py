@@ -71,7 +71,7 @@ class Launcher:
             max_fan_out=plan.settings.number("max_fan_out"),
         )
         buckets = plan.settings.number("buckets")
-        return replace(job, buckets=buckets) if buckets else job
+        return replace(job, buckets=buckets, few_buckets=False) if buckets else job
 
     def started(self, query: Query, fragment: Fragment, checkpoint: Storage, settings: JobSettings) -> RunningQuery:
         """Alone."""

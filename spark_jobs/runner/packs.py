@@ -432,7 +432,8 @@ class Packs:
         job = self._launcher.settings.job
         mark = fenced(self._launcher.brokers, checkpoint.expect_origin(), job)
         committed, _ = checkpoint.committed() or (-1, {})
-        return mark <= committed and (fails or checkpoint.last_planned <= committed)
+        rests = mark <= committed and (fails or checkpoint.last_planned <= committed)
+        return rests and (fails or checkpoint.has_state)
 
     # -- at work
 
@@ -442,6 +443,8 @@ class Packs:
         leaving |= {query.id: "it is to have other buckets" for query in members if self._is_to_be_cut(query)}
         if (verdict := self._verdicts.get(pack.location)) is not None:
             leaving |= {query.id: verdict.why for query in members if not verdict.views or query.id in verdict.views}
+        if not Checkpoint(pack).expect_origin().fused:
+            leaving |= {query.id: "another release has made it, and kept its state in another way" for query in members}
         if not self.wanted:
             leaving |= {query.id: "DOVETAIL_PACK_AFTER_S is 0" for query in members}
         if leaving:

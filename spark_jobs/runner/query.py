@@ -31,21 +31,24 @@ from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.account.progress import Account, CommittedBatch, Progress
 from dovetail.spark_jobs.exchange import report, shuffle_block
 from dovetail.spark_jobs.exchange.report import BatchReport
+from dovetail.spark_jobs.fused import source as fused_source
+from dovetail.spark_jobs.fused.stage import settle
+from dovetail.spark_jobs.fused.state import is_fused
 from dovetail.spark_jobs.packing.composition import reached, read_together
-from dovetail.spark_jobs.packing.stage import PackProcessor
 from dovetail.spark_jobs.runner.failure import said_of, typed
 from dovetail.spark_jobs.runner.job_settings import JobSettings
 from dovetail.spark_jobs.runner.spark_session import bucket_keys, has_remote_executors, writes_through
-from dovetail.spark_jobs.source import kafka_source as source
-from dovetail.spark_jobs.source.batch_log import batches_after, ensure_log, place
+from dovetail.spark_jobs.source import kafka_source
+from dovetail.spark_jobs.source.batch_log import batches_after, ensure_log
+from dovetail.spark_jobs.source.batch_ranges import begins_at
 from dovetail.spark_jobs.source.ends_watch import ends_watch
-from dovetail.spark_jobs.source.idle import JsonOffsets
 from dovetail.spark_jobs.stages.at_fault import at_fault
 from dovetail.spark_jobs.stages.heartbeats import HeartbeatStage
 from dovetail.spark_jobs.stages.job import Job
 from dovetail.spark_jobs.stages.level import LevelProcessor
 from dovetail.spark_jobs.stages.output import SinkStage
-from dovetail.spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
+from dovetail.spark_jobs.state.checkpoint import Checkpoint, JsonOffsets, parsed_offsets, place
+from dovetail.spark_jobs.state.durable_runs import DurableRuns
 from dovetail.spark_jobs.state.relocation import rewrite_schema_paths
 from dovetail.spark_jobs.state.seed import Seed
 from dovetail.spark_jobs.state.uncommitted import forget_uncommitted
@@ -54,6 +57,8 @@ MARKS_PARTITIONS = 64
 """At the first start of all; a query of more buckets widens it."""
 _LOOK_S = 0.05
 _LAST_CALL_S = 2.0
+_LITTLE = 300_000
+"""Records."""
 _IDLE = "Waiting for data"
 """So begins Spark's word of a query that waits for records."""
 _starting = threading.Lock()
@@ -109,14 +114,19 @@ class RunningQuery:
         client = clients.admin(brokers)
         checkpoint = Checkpoint(storage)
         resumed = checkpoint.origin() is not None
+        topic_ids = topic_ids_now(client, dataflow, resumed=resumed)
+        buckets = (
+            1 if settings.few_buckets and not resumed and _has_little_to_read(client, dataflow) else settings.buckets
+        )
         origin = checkpoint.open(
             name,
             fingerprint,
             plan,
-            settings.buckets,
+            buckets,
             lambda: _beginning(client, dataflow),
             snapshots,
-            topic_ids_now(client, dataflow, resumed=resumed),
+            topic_ids,
+            fused=is_fused(dataflow, buckets),
         )
         job = job_of(session, dataflow, name, output_topic, brokers, storage, origin, settings)
         return RunningQuery(session, _taken_over(job, origin) if resumed else job, checkpoint, settings)
@@ -152,12 +162,13 @@ class RunningQuery:
     def _launch(self) -> StreamingQuery:
         rewrite_schema_paths(self._checkpoint.spark)
         forget_uncommitted(self._checkpoint.spark)
-        self._seed.drop_once_committed()
+        self._drop_seed()
         with _starting:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
             writes_through(self._session, self._checkpoint.spark)
             most, most_bytes = self._settings.max_offsets_per_trigger, self._settings.max_bytes_per_trigger
-            rows = source.blocks(self._session, self._job, most, most_bytes)
+            format_ = fused_source.FORMAT if self._job.fused else kafka_source.FORMAT
+            rows = kafka_source.loaded(self._session, self._job, format_, most, most_bytes)
             return (
                 stages(rows, self._job)
                 .writeStream.format("noop")
@@ -166,6 +177,11 @@ class RunningQuery:
                 .option("checkpointLocation", self._checkpoint.spark.location)
                 .start()
             )
+
+    def _drop_seed(self) -> None:
+        """Once its rows are in the state: of Spark with a batch, of a fused query with its first durable version."""
+        if not self._seed.spent and (not self._job.fused or DurableRuns(self._job.checkpoint).saved_s):
+            self._seed.drop_once_committed()
 
     def _silence(self) -> int | None:
         """While the source waits for its topics to grow: no batch is under way, and Spark has told of all before."""
@@ -197,7 +213,7 @@ class RunningQuery:
         if progress.batchId <= self._batch or not _read_something(progress):
             return
         self._batch = progress.batchId
-        self._seed.drop_once_committed()
+        self._drop_seed()
         observed, now_s = progress.observedMetrics.get(report.OBSERVATION), time.monotonic()
         reports = [BatchReport.read(text) for text in (observed[report.REPORTS] if observed is not None else ())]
         for job, account in zip(self._jobs, self._accounts, strict=True):
@@ -260,6 +276,7 @@ class RunningQuery:
             if failure := self.error():
                 raise failure
             time.sleep(_LOOK_S)
+        self._settle(replay=True)
 
     @property
     def _committed_batch(self) -> int:
@@ -324,6 +341,14 @@ class RunningQuery:
         self._query.stop()
         with suppress(ServiceUnavailable):
             fence(replace(self._job.target, epoch=_new_epoch(), broker_wait_s=_LAST_CALL_S), self._job.writers)
+        # Where that fails, the batches since the last version are run again.
+        with suppress(DovetailError, OSError):
+            self._settle(replay=False)
+
+    def _settle(self, *, replay: bool) -> None:
+        """Of a fused query: have the state of the last committed batch in the checkpoint."""
+        if self._job.fused and not self._job.remote_executors and (end := self._checkpoint.committed_end):
+            settle(self._job, end, replay=replay)
 
 
 def fenced(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -> int:
@@ -350,6 +375,18 @@ def _new_epoch() -> str:
 def _read_something(progress: StreamingQueryProgress) -> bool:
     # A batch may read the marks of transactions only: no row, and yet its offsets are behind it.
     return bool(progress.sources[0].startOffset != progress.sources[0].endOffset)
+
+
+def _has_little_to_read(client: Admin, dataflow: Dataflow) -> bool:
+    """Whether one core reads in seconds what the topics hold from where the query begins."""
+    ends = topics.end_offsets(client, dataflow.topics)
+    starts = least_offsets(dataflow.scans, resolved_first_offsets(client, dataflow.scans))
+    left = sum(
+        max(end - starts.get(topic, {}).get(partition, 0), 0)
+        for topic, found in ends.items()
+        for partition, end in found.items()
+    )
+    return left <= _LITTLE
 
 
 def _beginning(client: Admin, dataflow: Dataflow) -> Beginning:
@@ -412,9 +449,22 @@ def job_of(
         topic_ids=origin.topic_ids,
         history=origin.history,
         resumed_at=origin.resumed_at,
+        fused=origin.fused,
+        durable_every_s=_durable_every_s(session, client, dataflow, origin, settings),
         drain_only=settings.drain_only,
         partitions={topic: len(topics.partitions(client, topic)) for topic in sorted(told)},
     )
+
+
+def _durable_every_s(
+    session: SparkSession, client: Admin, dataflow: Dataflow, origin: QueryOrigin, settings: JobSettings
+) -> float:
+    """0, with each batch, where tasks change their machine, and with it their copies; and where a topic is compacted: a
+    batch that is run again later would not find all of the records that it had.
+    """
+    if not origin.fused or has_remote_executors(session) or topics.any_is_compacted(client, dataflow.topics):
+        return 0.0
+    return settings.durable_every_s
 
 
 def _taken_over(job: Job, origin: QueryOrigin) -> Job:
@@ -434,7 +484,7 @@ def _taken_over(job: Job, origin: QueryOrigin) -> Job:
 def _written_since(checkpoint: Checkpoint, job: Job, mark: int) -> list[tuple[JsonOffsets, JsonOffsets]]:
     """The batches that a checkpoint from a backup has not seen. Raises CheckpointMismatch if they are not all known."""
     target, end = job.target, checkpoint.planned_end
-    start = json.loads(end) if end else source.begins_at(job.dataflow, job.scan_starts, job.resumed_at)
+    start = json.loads(end) if end else begins_at(job.dataflow, job.scan_starts, job.resumed_at)
     found = batches_after(target.brokers, target.identity, start)
     if checkpoint.last_planned + len(found) < mark:
         raise behind_its_output(target, checkpoint.last_planned, mark)
@@ -445,12 +495,9 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
     """Decoded rows → level 1 → ... → level n, which writes; or one exchange more, after which the sink writes. Where a
     watermark is told, another one follows: behind it all is written.
     """
-    shipped = job.ship()
-    if job.members:
-        rows = rows.groupBy("bucket").transformWithStateInPandas(
-            PackProcessor(shipped), report.SPARK_SCHEMA, "Append", "None"
-        )
+    if job.fused:
         return rows.observe(report.OBSERVATION, report.observed())
+    shipped = job.ship()
     for level in range(1, job.dataflow.levels + 1):
         writes = job.fused_sink and level == job.dataflow.levels
         rows = rows.groupBy("bucket").transformWithStateInPandas(

@@ -41,6 +41,7 @@ from dovetail.runtime.storage.places import expect_usable
 from dovetail.runtime.storage.storage import Storage
 from dovetail.runtime.storage.watch import StorageWatch
 from dovetail.spark_jobs.account.progress import Progress
+from dovetail.spark_jobs.rescaling.outgrown import OutgrownViews
 from dovetail.spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
 from dovetail.spark_jobs.runner.failure import of_driver, of_session
@@ -107,6 +108,7 @@ class Runner:
         self._texts: dict[int, str] = {}
         """Of the queries that run, as the catalog had them at their start."""
         self._not_rescaled: dict[int, NotRescaled] = {}
+        self._outgrown = OutgrownViews()
         self._broker = BrokerWatch(settings.brokers)
         self._broker.start()
         self.executors = ExecutorWatch.of(session)
@@ -262,18 +264,26 @@ class Runner:
 
     def _is_to_be_rescaled(self, query: Query, plan: Plan, buckets: int) -> bool:
         """Whether its text names another number of buckets, to which it has not failed to be cut already."""
-        wanted = plan.settings.number("buckets")
+        wanted = plan.settings.number("buckets") or self._grown_to(query, buckets)
         failed = self._not_rescaled.get(query.id)
         if failed is not None and failed.buckets == wanted:
             return False
         self._not_rescaled.pop(query.id, None)
         return wanted is not None and wanted != buckets
 
+    def _grown_to(self, query: Query, buckets: int) -> int | None:
+        """The buckets that a query is to have which nobody has given a number, and which has outgrown its one."""
+        job = self._settings.job
+        if buckets == 1 and job.few_buckets and self._outgrown.has(query.id, time.monotonic()):
+            return job.buckets
+        return None
+
     def _rescaled(
         self, query: Query, dataflow: Dataflow, checkpoint: Storage, before: int, settings: JobSettings
     ) -> Storage:
         """The checkpoint with which the query goes on: another one; or the same where that cannot be made."""
         log, after = QueryLog(_LOG, query.name), settings.buckets
+        self._outgrown.forget(query.id)
         begun_s = time.monotonic()
 
         def told(size: int) -> None:
@@ -319,7 +329,7 @@ class Runner:
             # For another member, before this one was noted here.
             self._running.pop(query.id, None)
             return Watched()
-        if self._texts[query.id] != query.sql:
+        if self._texts[query.id] != query.sql or self._grown_to(query, running.buckets):
             self._texts[query.id] = query.sql
             if self._is_to_be_rescaled(query, self._launcher.plan(query), running.buckets):
                 if isinstance(running, PackedQuery):
@@ -331,6 +341,7 @@ class Runner:
             error = running.error()
             healthy = error is None and running.at_work
             self._report_progress(query, running)
+            self._note_load(query, running)
         except ServiceUnavailable:
             raise  # the catalog is away, and the query may be well
         except Exception as failure:  # noqa: BLE001 - the JVM may be gone
@@ -342,6 +353,13 @@ class Runner:
         if healthy and isinstance(running, PackedQuery):
             self._packs.mark_healthy(running)
         return Watched(healthy, trouble)
+
+    def _note_load(self, query: Query, running: RunningQuery | PackedQuery) -> None:
+        if isinstance(running, PackedQuery) or running.at_rest:
+            self._outgrown.forget(query.id)
+        else:
+            now = running.progress()
+            self._outgrown.note(query.id, now.batch, now.batch_ms, time.monotonic())
 
     def _ended(self, query: Query, running: RunningQuery | PackedQuery, error: DovetailError) -> Failure:
         """A member of a pack has not failed yet: whether it does is seen when it runs alone."""

@@ -77,7 +77,8 @@ class RunnerSettings:
             python_functions=settings.runs_python_functions,
             packs=PackLimits(settings.pack_after_s, settings.pack_state_bytes, settings.pack_rows_per_s),
             job=JobSettings(
-                buckets=settings.buckets,
+                buckets=settings.buckets or os.cpu_count() or 1,
+                few_buckets=settings.buckets is None,
                 max_offsets_per_trigger=settings.max_offsets_per_trigger,
                 max_bytes_per_trigger=settings.max_bytes_per_trigger or batch_bytes(),
                 output_partitions=settings.output_partitions,

@@ -19,6 +19,7 @@ from dovetail.runtime.packages import PACKAGE_ROOT
 from dovetail.runtime.processes.forked import ForkServer
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.daemon import STAGES
+from dovetail.spark_jobs.fused.source import FusedSource
 from dovetail.spark_jobs.runner.shipped_code import ShippedCode
 from dovetail.spark_jobs.runner.spark_security import SECURITY, expect_authenticated, start_java
 from dovetail.spark_jobs.source.kafka_source import KafkaSource
@@ -164,6 +165,7 @@ def start_session(
         folder = tempfile.mkdtemp(dir=SparkFiles.getRootDirectory())
         session.sparkContext.addArchive(f"{code.write(Path(folder))}#{code.folder}")
     session.dataSource.register(KafkaSource)
+    session.dataSource.register(FusedSource)
     return session
 
 

@@ -25,7 +25,7 @@ from dovetail.broker.reader import TopicReader
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 from dovetail.broker.topic_writer import write_at_once
 from dovetail.changelog.errors import ServiceUnavailable
-from dovetail.spark_jobs.source.idle import JsonOffsets
+from dovetail.spark_jobs.state.checkpoint import JsonOffsets, place
 
 BATCHES_TOPIC = "dovetail.batches"
 _PARTITIONS = 16
@@ -64,11 +64,6 @@ def batches_after(brokers: BrokerAddress, identity: str, start: JsonOffsets) -> 
         found.append((start, end))
         start = end
     return found
-
-
-def place(offsets: JsonOffsets) -> str:
-    """Equal for equal offsets."""
-    return json.dumps(offsets, sort_keys=True)
 
 
 def _noted(brokers: BrokerAddress, identity: str) -> Iterator[dict[str, JsonOffsets]]:

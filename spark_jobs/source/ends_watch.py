@@ -33,9 +33,10 @@ from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import UnknownName
 from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.processes.forked import LENGTH, received
-from dovetail.spark_jobs.source.idle import JsonOffsets, as_json
+from dovetail.spark_jobs.source.idle import as_json
 from dovetail.spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
 from dovetail.spark_jobs.source.turns import Turns
+from dovetail.spark_jobs.state.checkpoint import JsonOffsets
 
 _LOOK_S = 0.05
 _APART_S = 5.0

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from dovetail.broker.topics import Offsets, PartitionOffsets
 from dovetail.joins.dataflow.graph import Dataflow
-from dovetail.spark_jobs.source.idle import JsonOffsets
+from dovetail.spark_jobs.state.checkpoint import JsonOffsets
 
 
 @dataclass(frozen=True)

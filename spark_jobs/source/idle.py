@@ -16,10 +16,7 @@ from dataclasses import dataclass, field
 
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.spark_jobs.stages.decode import Silence
-from dovetail.spark_jobs.state.checkpoint import IDLE
-
-JsonOffsets = dict[str, dict[str, int]]
-"""Topic → partition, as text → offset: what Spark keeps in its log; and IDLE → topic/partition → ms of silence."""
+from dovetail.spark_jobs.state.checkpoint import IDLE, JsonOffsets
 
 
 def as_json(offsets: Mapping[str, Mapping[int, int]]) -> JsonOffsets:

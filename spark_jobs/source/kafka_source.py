@@ -26,22 +26,19 @@ from pyspark.sql.types import StructType
 
 from dovetail.broker.offset_ranges import OffsetRange, read, shares
 from dovetail.broker.record_sizes import RecordSizes
-from dovetail.broker.start_offsets import least_offsets
-from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import RecordsGone
-from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.spark_jobs.exchange.shuffle_block import SPARK_SCHEMA
-from dovetail.spark_jobs.packing.decode import blocks_of_pack
 from dovetail.spark_jobs.source.batch_bytes import BatchBytes
-from dovetail.spark_jobs.source.batch_log import note_batch, place
+from dovetail.spark_jobs.source.batch_log import note_batch
+from dovetail.spark_jobs.source.batch_ranges import begins_at, ranges_between
 from dovetail.spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
 from dovetail.spark_jobs.source.history import HistoryPhase, next_end, phases
-from dovetail.spark_jobs.source.idle import Idleness, JsonOffsets, as_json, idle_times, of_topics, silences
+from dovetail.spark_jobs.source.idle import Idleness, as_json, idle_times, of_topics, silences
 from dovetail.spark_jobs.source.period import Period
 from dovetail.spark_jobs.source.topic_ends import PAUSE_S, awaited_ends
 from dovetail.spark_jobs.stages.decode import Silence, blocks_of
 from dovetail.spark_jobs.stages.job import Job, opened
-from dovetail.spark_jobs.state.checkpoint import IDLE
+from dovetail.spark_jobs.state.checkpoint import IDLE, JsonOffsets, place
 
 FORMAT = "dovetail"
 _LONGEST_WAIT_S = 15.0
@@ -55,16 +52,16 @@ _BACKWARDS_S = 30.0
 
 
 class KafkaSource(DataSource):
-    """Options: ``job`` (base64 of ``Job.ship()``), ``limit`` (records of one batch; empty: all there are), ``bytes``
-    (of the records of one batch; empty: any), ``watch`` (where an ``EndsWatch`` answers).
+    """Its rows are blocks.
+
+    Options: ``job`` (base64 of ``Job.ship()``), ``limit`` (records of one batch; empty: all there are), ``bytes`` (of
+    the records of one batch; empty: any), ``watch`` (where an ``EndsWatch`` answers).
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._shipped = base64.b64decode(options["job"])
-        self._limit = int(options["limit"]) if options.get("limit") else None
-        self._most_bytes = int(options["bytes"]) if options.get("bytes") else None
-        self._watch = options.get("watch", "")
+        limit, most_bytes = (int(text) if (text := options.get(name)) else None for name in ("limit", "bytes"))
+        self._of_reader = base64.b64decode(options["job"]), limit, options.get("watch", ""), most_bytes
 
     @classmethod
     def name(cls) -> str:
@@ -74,7 +71,7 @@ class KafkaSource(DataSource):
         return SPARK_SCHEMA
 
     def streamReader(self, schema: StructType) -> KafkaReader:  # noqa: N802
-        return KafkaReader(self._shipped, self._limit, self._watch, self._most_bytes)
+        return KafkaReader(*self._of_reader)
 
 
 @dataclass
@@ -221,7 +218,7 @@ class KafkaReader(DataSourceStreamReader):
         note_batch(target.brokers, target.identity, start, end, target.broker_wait_s)
         return self.dealt(start, end)
 
-    def dealt(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[Share]:
+    def dealt(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
         """What each task of a batch reads."""
         ranges = self._ranges(start, end)
         tasks = min(self._job.buckets, -(-sum(one.length for one in ranges) // _WORTH_A_TASK) or 1)
@@ -238,33 +235,25 @@ class KafkaReader(DataSourceStreamReader):
 
     def _ranges(self, start: JsonOffsets, end: JsonOffsets) -> list[OffsetRange]:
         """What there is to read between two places."""
-        ranges = [
-            OffsetRange(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
-            for topic, ends in of_topics(end).items()
-            # A batch of a pack that is run again may have been planned for a member that has left since.
-            if topic in self._job.dataflow.topics
-            for partition, offset in ends.items()
-        ]
-        return [one for one in ranges if one.length > 0]
+        return ranges_between(start, end, self._job.dataflow.topics)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
         headed = self._job.dataflow.headed
         records = read(self._job.target.brokers, partition.ranges, headed) if partition.ranges else ()
         name = f"share {partition.number}"
-        decoded = blocks_of_pack if self._job.members else blocks_of
-        return decoded(self._shipped, records, partition.silences, name, to_every_bucket=partition.to_every_bucket)
+        return blocks_of(self._shipped, records, partition.silences, name, to_every_bucket=partition.to_every_bucket)
 
 
-def blocks(session: SparkSession, job: Job, limit: int | None, most_bytes: int | None = None) -> DataFrame:
-    """The decoded inputs of ``job``, as blocks; ``limit`` records at most in one batch, of ``most_bytes`` together.
+def loaded(session: SparkSession, job: Job, source: str, limit: int | None, most_bytes: int | None = None) -> DataFrame:
+    """What ``source``, which is registered with the session, gives of the inputs of ``job``.
 
-    ``KafkaSource`` is registered with the session.
+    ``limit`` records at most in one batch, of ``most_bytes`` together.
     """
     watch = ends_watch(job.target.brokers)
     watch.share(session.sparkContext.defaultParallelism)
     reader = (
-        session.readStream.format(FORMAT)
+        session.readStream.format(source)
         .option("job", base64.b64encode(job.ship()).decode())
         .option("watch", watch.address)
     )
@@ -273,14 +262,6 @@ def blocks(session: SparkSession, job: Job, limit: int | None, most_bytes: int |
     if most_bytes is not None:
         reader = reader.option("bytes", str(most_bytes))
     return reader.load()
-
-
-def begins_at(dataflow: Dataflow, scan_starts: Sequence[PartitionOffsets], resumed_at: str) -> JsonOffsets:
-    """Where the first batch of a checkpoint begins."""
-    if resumed_at:
-        found: JsonOffsets = json.loads(resumed_at)
-        return found
-    return as_json(least_offsets(dataflow.scans, scan_starts))
 
 
 def behind(start: JsonOffsets, ends: JsonOffsets) -> list[tuple[str, str, int, int]]:

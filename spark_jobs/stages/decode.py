@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -95,6 +96,18 @@ class Decoding:
             reading.read(topic, partition, records, self.outbox)
 
 
+class OutboxRows(NamedTuple):
+    """bucket  the receiving one
+    edge    that they travel on, or REJECTED
+    origin  the partition that they came from
+    """
+
+    bucket: int
+    edge: int
+    origin: int
+    rows: pa.Table
+
+
 class Outbox:
     """Rows on their way to buckets, gathered over the Arrow batches of a task so that few large blocks leave it."""
 
@@ -133,15 +146,18 @@ class Outbox:
     def _home(self) -> int:
         return self.origin % self._job.buckets
 
-    def blocks(self) -> Iterator[ShuffleBlock]:
-        """The rows that have gathered, handed over."""
-        for (bucket, edge, origin), tables in self._tables.items():
-            level = self._job.sink_level if edge == REJECTED else self._job.dataflow.edge(edge).level
-            rows = pa.concat_tables(tables)
-            if rows.num_rows:
-                yield ShuffleBlock(bucket, level, edge, origin, pack(rows))
+    def gathered(self) -> list[OutboxRows]:
+        """The rows that have gathered, handed over: in the order of their edges, and of where they came from."""
+        found = [OutboxRows(*place, pa.concat_tables(tables)) for place, tables in sorted(self._tables.items())]
         self._tables.clear()
         self.rows = 0
+        return [one for one in found if one.rows.num_rows]
+
+    def blocks(self) -> Iterator[ShuffleBlock]:
+        """The same, packed."""
+        for one in self.gathered():
+            level = self._job.sink_level if one.edge == REJECTED else self._job.dataflow.edge(one.edge).level
+            yield ShuffleBlock(one.bucket, level, one.edge, one.origin, pack(one.rows))
 
     def closing_blocks(self, *, to_every_bucket: bool = False) -> Iterator[ShuffleBlock]:
         """What is known only at the end of a task: marks, and its report."""
@@ -158,12 +174,16 @@ class Outbox:
         if not self.report.is_empty:
             yield ShuffleBlock(self._home, self._job.sink_level, REPORT, self.origin, self.report.packed)
 
-    def _mark_blocks(self) -> Iterator[ShuffleBlock]:
+    def marks_by_level(self) -> dict[int, list[tuple[int, int, int | None]]]:
+        """What each level is to hear: edge, partition, and the greatest event time or None."""
         by_level: dict[int, list[tuple[int, int, int | None]]] = defaultdict(list)
         for (edge, partition), event_ms in sorted(self._marks.items()):
             for level in self._job.dataflow.listening(edge):
                 by_level[level].append((edge, partition, event_ms))
-        for level, marks in sorted(by_level.items()):
+        return dict(sorted(by_level.items()))
+
+    def _mark_blocks(self) -> Iterator[ShuffleBlock]:
+        for level, marks in self.marks_by_level().items():
             rows = pack(pa.table(list(zip(*marks, strict=True)), schema=MARK_SCHEMA))
             for bucket in range(self._job.buckets):
                 yield ShuffleBlock(bucket, level, MARKS, self.origin, rows)

@@ -36,6 +36,8 @@ class Job:
     history       topic → partition → where it ended then; empty where no rows are answered once
     resumed_at    where the first batch begins, as Spark logs it; '': at ``scan_starts``
     drain_only    plans no batch of its own: those that have begun come to their end
+    fused         whether one task runs a batch from its records to its output; its state is in ``fused.state``
+    durable_every_s  of a fused query: so often its state goes to the checkpoint
     members       of a pack: the jobs that are run together, each in one bucket. ``dataflow`` has all that they read
     key           of a member: what its part of the pack's state is called. It reads from its own ``resumed_at`` on
     partitions    how many there are of the output topic, and of the inputs whose watermarks are told
@@ -61,6 +63,8 @@ class Job:
     replays: Mapping[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     resumed_at: str = ""
     drain_only: bool = False
+    fused: bool = False
+    durable_every_s: float = 30.0
     members: tuple[Job, ...] = ()
     key: str = ""
     partitions: Mapping[str, int] = field(default_factory=dict)

@@ -4,6 +4,7 @@
                           start that did not get this far is a first start again
 <checkpoint>/snapshots/   the static tables, as they were at the first start
 <checkpoint>/spark/       offsets, commits and state, written by Spark
+<checkpoint>/state/       the state of a query that is fused (``DurableRuns``)
 """
 
 from __future__ import annotations
@@ -18,9 +19,17 @@ from dovetail.broker.start_offsets import Beginning
 from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import CheckpointMismatch
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.durable_runs import DurableRuns
 
+JsonOffsets = dict[str, dict[str, int]]
+"""Topic → partition, as text → offset: what Spark keeps in its log; and IDLE → topic/partition → ms of silence."""
 IDLE = "#idle"
 """Among the topics of the offsets that Spark logs; no topic can have this name. See ``spark_jobs.source.idle``."""
+
+
+def place(offsets: JsonOffsets) -> str:
+    """Equal for equal offsets."""
+    return json.dumps(offsets, sort_keys=True)
 
 
 class Checkpoint:
@@ -40,6 +49,8 @@ class Checkpoint:
         beginning: Callable[[], Beginning],
         snapshots: Callable[[], Mapping[str, pa.Table]],
         topic_ids: Mapping[str, str],
+        *,
+        fused: bool = False,
     ) -> QueryOrigin:
         """The origin of the query: as written at the first start, or written now.
 
@@ -67,6 +78,7 @@ class Checkpoint:
             buckets=buckets,
             topic_ids=topic_ids,
             history=begun.history,
+            fused=fused,
         )
         self.storage.put(ORIGIN_FILE, origin.text.encode())
         return origin
@@ -114,6 +126,19 @@ class Checkpoint:
         """Number and end offsets of the last committed batch; None before the first."""
         batch = max(_numbers(self.spark, "commits"), default=None)
         return None if batch is None else (batch, self._ends(batch))
+
+    @property
+    def committed_end(self) -> JsonOffsets | None:
+        """Where the last committed batch ends, as Spark has logged it; None before the first."""
+        batch = max(_numbers(self.spark, "commits"), default=None)
+        return None if batch is None else json.loads(self._logged_end(batch))
+
+    @property
+    def has_state(self) -> bool:
+        """Whether the state of the last committed batch is in it."""
+        if (end := self.committed_end) is None or not self.expect_origin().fused:
+            return True
+        return any(version.place == place(end) for version in DurableRuns(self.storage).versions())
 
     @property
     def last_planned(self) -> int:

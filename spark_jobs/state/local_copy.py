@@ -9,16 +9,14 @@ attempt that never committed has a token nobody asks for. Absent, damaged or of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from dovetail.broker.query_origin import FORMAT
-from dovetail.joins.state.key_weights import KeyWeights
-from dovetail.joins.state.store import Run, RunStore
+from dovetail.joins.state.store import RunStore
+from dovetail.spark_jobs.state.store_manifest import FileNames, Manifest, files_of, manifest_of, store_of
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -41,107 +39,67 @@ class LocalCopy:
     def __init__(self, directory: Path, max_bytes: int) -> None:
         self._directory = directory
         self._max_bytes = max_bytes
-        self._files: dict[int, str] = {}
-        """File by uid, of the runs that lie in the directory already."""
+        self.names = FileNames()
+        """Of the runs of the store that was loaded or saved last."""
+
+    def newest(self, token: str) -> StateVersion | None:
+        """Of those with ``token`` that with the highest number."""
+        found = (int(path.name.split("-")[0]) for path in self._directory.glob(f"*-{token}.json"))
+        number = max(found, default=None)
+        return None if number is None else StateVersion(number, token)
 
     def load(self, version: StateVersion) -> RunStore | None:
         """The store as of ``version``; None if there is no sound copy of it."""
         try:
             manifest = json.loads((self._directory / version.manifest).read_bytes())
-            if (manifest["format"], manifest["boot"]) != (FORMAT, _boot()):
+            if manifest["boot"] != _boot():
                 return None
-            return self._opened(manifest)
+            sizes = manifest["bytes"]
+            return store_of(manifest, self.names, lambda file: self._opened(file, sizes[file]))
         except (OSError, ValueError, KeyError, pa.ArrowException):
-            self._files.clear()
+            self.names.forget_all()
             return None
 
-    def save(self, store: RunStore, version: StateVersion) -> None:
-        """Copy ``store`` as ``version``; the copies before the last are removed.
-
-        A full disk leaves no copy, nor does a directory that is removed meanwhile.
+    def save(self, store: RunStore, version: StateVersion) -> bool:
+        """Copy ``store`` as ``version``; the copies before the last are removed. False where none is left: the store is
+        too large, the disk full, or the directory removed meanwhile.
         """
         if store.unsorted or sum(run.table.nbytes for _, run in store.all_runs()) > self._max_bytes:
             self._keep_only([])
-            return
+            return False
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            manifest = self._written(store, version)
+            manifest = self._written(store)
             unfinished = self._directory / f".{version.token}.tmp"
             unfinished.write_text(json.dumps(manifest))
             unfinished.replace(self._directory / version.manifest)
             self._keep_only(_last_two(self._directory.glob("*.json"), version.number))
         except OSError:
             self._keep_only([])
+            return False
+        return True
 
-    # -- reading
-
-    def _opened(self, manifest: Mapping[str, Any]) -> RunStore:
-        store = RunStore(scalars=dict(manifest["scalars"]), next_id=manifest["next_id"])
-        for name in manifest["arrangements"]:
-            store.runs[name] = []
-        for described in manifest["runs"]:
-            run = self._opened_run(described)
-            store.runs[described["arrangement"]].append(run)
-            self._files[run.uid] = described["file"]
-        return store
-
-    def _opened_run(self, described: Mapping[str, Any]) -> Run:
-        path = self._directory / described["file"]
-        if path.stat().st_size != described["bytes"]:
+    def _opened(self, file: str, size: int) -> pa.Table:
+        path = self._directory / file
+        if path.stat().st_size != size:
             raise ValueError(f"{path.name} is incomplete")
-        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        if table.num_rows != described["rows"]:
-            raise ValueError(f"{path.name} does not hold what its manifest says")
-        return Run(
-            uid=described["uid"],
-            table=table,
-            unit=described["unit"],
-            clean=described["clean"],
-            entries=tuple(described["entries"]),
-            durable_rows=described["durable_rows"],
-            since=described["since"],
-            weights=KeyWeights(described["keys"], tuple(described["heaviest"])),
-        )
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
-    # -- writing
-
-    def _written(self, store: RunStore, version: StateVersion) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "boot": _boot(),
-            "scalars": store.scalars,
-            "next_id": store.next_id,
-            "arrangements": list(store.runs),
-            "runs": [self._written_run(arrangement, run, version) for arrangement, run in store.all_runs()],
-        }
-
-    def _written_run(self, arrangement: str, run: Run, version: StateVersion) -> dict[str, Any]:
-        if run.uid not in self._files:
-            # The token is part of the name: another attempt may give the same uid to other rows.
-            self._files[run.uid] = f"{version.token}-{run.uid}.arrow"
-            path = self._directory / self._files[run.uid]
-            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, run.table.schema) as writer:
-                writer.write_table(run.table.combine_chunks())
-        return {
-            "arrangement": arrangement,
-            "uid": run.uid,
-            "file": self._files[run.uid],
-            "bytes": (self._directory / self._files[run.uid]).stat().st_size,
-            "rows": len(run),
-            "unit": run.unit,
-            "clean": run.clean,
-            "entries": run.entries,
-            "durable_rows": run.durable_rows,
-            "since": run.since,
-            "keys": run.weights.keys,
-            "heaviest": run.weights.heaviest,
-        }
+    def _written(self, store: RunStore) -> Manifest:
+        sizes = {}
+        for _, run in store.all_runs():
+            path = self._directory / self.names.of(run)
+            if not path.exists():
+                with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, run.table.schema) as writer:
+                    writer.write_table(run.table.combine_chunks())
+            sizes[path.name] = path.stat().st_size
+        return {**manifest_of(store, self.names), "boot": _boot(), "bytes": sizes}
 
     def _keep_only(self, manifests: Iterable[Path]) -> None:
         """Remove every file that none of ``manifests`` names. A worker that has one mapped keeps its mapping."""
         kept = {path.name for path in manifests}
         for path in list(manifests):
-            kept.update(run["file"] for run in json.loads(path.read_bytes())["runs"])
+            kept.update(files_of(json.loads(path.read_bytes())))
         for path in self._directory.glob("*"):
             if path.name not in kept:
                 path.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pyarrow as pa
 
@@ -31,7 +31,7 @@ class Seed:
     def __init__(self, checkpoint: Storage) -> None:
         self._checkpoint = Checkpoint(checkpoint)
         self.storage = checkpoint.inside(_FOLDER)
-        self._spent = False
+        self.spent = False
 
     @property
     def there(self) -> bool:
@@ -55,6 +55,9 @@ class Seed:
         return found
 
     def put_scalars(self, level: int, scalars: Mapping[str, int]) -> None:
+        """Beside those that are there, of other parts of the level."""
+        with suppress(FileNotFoundError):
+            scalars = {**self.scalars(level), **scalars}
         self.storage.put(f"{level}/{_SCALARS}", json.dumps(dict(scalars)).encode())
 
     @property
@@ -71,9 +74,9 @@ class Seed:
 
     def drop_once_committed(self) -> None:
         """It has gone into the state with the first batch."""
-        if not self._spent and self._checkpoint.committed() is not None:
+        if not self.spent and self._checkpoint.committed() is not None:
             self.storage.clear()
-            self._spent = True
+            self.spent = True
 
 
 def _rows(storage: Storage, name: str) -> pa.Table:

@@ -17,7 +17,7 @@ from tests.test_rooms import PRESENT
 SETTINGS_PAGE = Page.of("docs/settings.md")
 OPERATIONS = Page.of("docs/operations.md")
 TYPES = {str: "text", int: "whole number", bool: "truth value"}
-COMPUTED = {"jar_cache": "`~/.cache/dovetail/jars`", "buckets": "number of cores"}
+COMPUTED = {"jar_cache": "`~/.cache/dovetail/jars`"}
 """Defaults that are of the machine."""
 SETTINGS_OF_A_PROCESS = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields}
 OF_THE_CONTAINERS = set(re.findall(r"\$\{(DOVETAIL_\w+)", (ROOT / "docker-compose.yml").read_text()))

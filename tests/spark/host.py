@@ -57,7 +57,7 @@ def started(
         plan="",
         snapshots=dict,
         settings=JobSettings(
-            buckets=2,
+            buckets=chosen.get("buckets", 2),
             max_offsets_per_trigger=chosen["records_per_batch"],
             output_partitions=2,
             local_copy_dir=folder / "copy",

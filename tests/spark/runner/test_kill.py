@@ -30,8 +30,8 @@ AT_ONCE = 10 * RECORDS
 
 
 def test_ten_kills_lose_nothing_and_repeat_nothing(broker: str, topics: Callable[..., str], tmp_path: Path) -> None:
-    """Of two queries in one process, a join, and two joins that keep users once: what leaves the latter is what leaves
-    where each join has its own.
+    """Of two queries in one process, a join in two buckets, and two joins that keep users once, in one bucket: what
+    leaves the latter is what leaves where each join has its own.
     """
     left, right, orders, users = (topics(name) for name in ("left", "right", "orders", "users"))
     chance = random.Random(7)
@@ -44,6 +44,7 @@ def test_ten_kills_lose_nothing_and_repeat_nothing(broker: str, topics: Callable
 
     def hosted(of_join: int, of_shared: int) -> HostedQueries:
         shared = {"name": "shared", "flow": "shared", "left": orders, "right": users, "records_per_batch": of_shared}
+        shared["buckets"] = 1
         killed = {"name": "killed", "left": left, "right": right, "records_per_batch": of_join}
         return HostedQueries(tmp_path, *({"brokers": broker, **chosen} for chosen in (shared, killed)))
 

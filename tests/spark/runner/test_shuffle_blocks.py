@@ -39,13 +39,13 @@ def test_a_batch_that_is_not_whole_is_not_computed_with(
     send(broker, users, [{"id": n, "k": n, "name": f"user {n}"} for n in range(10)], [{"id": n} for n in range(10)])
     send(broker, orders, [{"k": n % 10, "a": f"order {n}"} for n in range(50)])
 
-    whole = kafka_source.blocks
+    whole = kafka_source.loaded
 
-    def broken(session: SparkSession, job: Job, *limits: int | None) -> DataFrame:
-        return faulty(whole(session, job, *limits))
+    def broken(session: SparkSession, job: Job, source: str, *limits: int | None) -> DataFrame:
+        return faulty(whole(session, job, source, *limits))
 
     with monkeypatch.context() as fault:
-        fault.setattr(kafka_source, "blocks", broken)
+        fault.setattr(kafka_source, "loaded", broken)
         query = queries.start(dataflow, name)
         with pytest.raises(EnvironmentFault, match="incompletely, or twice"):
             queries.drain(query, dataflow)

@@ -15,8 +15,8 @@ from dovetail.broker.address import BrokerAddress
 from dovetail.broker.transactional_writer import WriteTarget
 from dovetail.changelog.errors import RecordsGone
 from dovetail.spark_jobs.source.ends_watch import EndsAnswer, EndsWatch, WatchedEnds
-from dovetail.spark_jobs.source.idle import JsonOffsets
 from dovetail.spark_jobs.source.kafka_source import KafkaReader
+from dovetail.spark_jobs.state.checkpoint import JsonOffsets
 from tests.spark.flows import orders_clicks
 from tests.spark.jobs import job_of
 from tests.spark.kafka import made_again, send

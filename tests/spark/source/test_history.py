@@ -13,7 +13,7 @@ from dovetail.joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet
 from dovetail.joins.dataflow.ports import Ingest, JoinKind, Port
 from dovetail.joins.operators.enrichment import EnrichmentSpec
 from dovetail.spark_jobs.source.history import HistoryPhase, next_end, phases
-from dovetail.spark_jobs.source.idle import JsonOffsets
+from dovetail.spark_jobs.state.checkpoint import JsonOffsets
 from tests.spark.flows import CLICKS, enriched_orders, orders_clicks, scan
 
 LIMIT = 10

@@ -12,10 +12,10 @@ from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.spark_jobs.exchange.sequence_check import complete
 from dovetail.spark_jobs.exchange.shuffle_block import MARKS, from_batch
-from dovetail.spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, silences
+from dovetail.spark_jobs.source.idle import Idleness, idle_times, silences
 from dovetail.spark_jobs.source.kafka_source import KafkaReader, Share
 from dovetail.spark_jobs.stages.decode import Silence
-from dovetail.spark_jobs.state.checkpoint import IDLE, parsed_offsets
+from dovetail.spark_jobs.state.checkpoint import IDLE, JsonOffsets, parsed_offsets
 from tests.spark.flows import orders_clicks
 from tests.spark.jobs import job_of
 

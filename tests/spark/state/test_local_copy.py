@@ -11,7 +11,7 @@ from dovetail.broker.query_origin import FORMAT
 from dovetail.changelog.changes import Changes
 from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.store import RunStore
-from dovetail.spark_jobs.state import local_copy
+from dovetail.spark_jobs.state import local_copy, store_manifest
 from dovetail.spark_jobs.state.local_copy import LocalCopy, StateVersion
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
@@ -62,7 +62,7 @@ def test_a_copy_that_another_release_has_written_is_a_miss(
     tmp_path: Path, copy: LocalCopy, store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy.save(store, FIRST)
-    monkeypatch.setattr(local_copy, "FORMAT", FORMAT + 1)
+    monkeypatch.setattr(store_manifest, "FORMAT", FORMAT + 1)
     assert LocalCopy(tmp_path / "1-0", 1 << 20).load(FIRST) is None
 
 

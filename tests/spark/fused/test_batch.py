@@ -15,14 +15,11 @@ from dovetail.changelog.changes import DELTA
 from dovetail.changelog.errors import StateLimitExceeded
 from dovetail.changelog.formats.heartbeat import heartbeat
 from dovetail.joins.dataflow.graph import Dataflow
-from dovetail.joins.state.durable_copy import DurableCopy
-from dovetail.joins.state.store import RunStore
-from dovetail.spark_jobs.exchange import shuffle_block
+from dovetail.joins.state.store import SORT, RunEntry, RunStore
 from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS, ROWS_IN, BatchReport
-from dovetail.spark_jobs.exchange.sequence_check import complete
+from dovetail.spark_jobs.fused.batch import FusedTasks
+from dovetail.spark_jobs.fused.stage import jobs_of
 from dovetail.spark_jobs.packing.composition import read_together
-from dovetail.spark_jobs.packing.decode import blocks_of_pack
-from dovetail.spark_jobs.packing.stage import forget_others, on_batch
 from dovetail.spark_jobs.stages.at_fault import at_fault, without_note
 from dovetail.spark_jobs.stages.heartbeats import outgoing
 from dovetail.spark_jobs.stages.job import Job
@@ -70,10 +67,8 @@ def records(values: Iterable[dict[str, object] | bytes], first: int = 0, keys: I
     return pa.table([pa.array(columns[field.name]).cast(field.type) for field in RECORDS], schema=RECORDS)
 
 
-def run(pack: Job, store: RunStore, pieces: list[tuple[str, int, pa.Table]], **how: bool) -> dict[int, SinkBatch]:
-    batches = blocks_of_pack(pack.ship(), pieces, to_every_bucket=how.get("to_every_bucket", False))
-    sent = [one for batch in batches for one in shuffle_block.from_batch(batch, KEYS)]
-    return on_batch(pack.members, store, complete(sent), cold=how.get("cold", False))
+def run(pack: Job, store: RunStore, pieces: list[tuple[str, int, pa.Table]]) -> dict[int, SinkBatch]:
+    return FusedTasks(jobs_of(pack.ship()), store).on_batch(pieces)
 
 
 def net(output: SinkBatch) -> Counter[tuple[object, ...]]:
@@ -104,16 +99,15 @@ def test_each_member_gets_what_it_wants_and_counts_for_itself() -> None:
         ("clicks", 0, records(CLICKS)),
         ("users", 0, records(USERS, keys=[{"id": n} for n in range(3)])),
     ]
-    store, kept = RunStore(), DurableCopy()
+    store = RunStore()
     outputs = run(pack, store, pieces)
-    kept.save(store)
     assert {row[1:] for row in net(outputs[0])} == {(f"order {n}", n % 3, f"click {n % 3}") for n in range(6)}
     assert net(outputs[1]).total() == 6
     assert [reported(output).counts[ROWS_IN] for output in outputs.values()] == [10, 10]
     assert [reported(output).counts[REJECTED_RECORDS] for output in outputs.values()] == [1, 1]
     assert [sum(rows.num_rows for rows in output.rejected) for output in outputs.values()] == [1, 1]
 
-    later = run(pack, kept.restored(), [("clicks", 0, records([{"k": 1, "b": "late"}], first=3))], cold=True)
+    later = run(pack, store, [("clicks", 0, records([{"k": 1, "b": "late"}], first=3))])
     assert list(later) == [0]
     assert net(later[0]).total() == 2
 
@@ -126,12 +120,23 @@ def test_a_member_that_had_read_further_passes_over_what_it_knows() -> None:
     assert [reported(output).counts[REJECTED_RECORDS] for output in outputs.values()] == [2, 1]
 
 
-def test_a_first_batch_asks_all_members_records_or_not() -> None:
+def test_a_store_that_begins_with_rows_is_opened_by_all_members_records_or_not() -> None:
+    """Else what lies there unsorted could not be saved."""
     pack = packed(member("7", orders_clicks("orders", "clicks")), member("9", orders_users("orders", "users")))
     assert run(pack, RunStore(), []) == {}
-    outputs = run(pack, RunStore(), [], to_every_bucket=True)
+    former = RunStore()
+    run(pack, former, [("orders", 0, records(ORDERS))])
+    rows = [RunEntry(name, one.table.drop_columns([SORT])) for name, one in former.all_runs()]
+    store = RunStore.seeded(rows, former.scalars)
+
+    outputs = run(pack, store, [])
+
+    assert not store.unsorted
     told = {number: reported(output).state for number, output in outputs.items()}
-    assert told == {0: {1: {0: (0, 0)}}, 1: {1: {0: (0, 0)}, 2: {0: (0, 0)}}}
+    assert {number: {level: held[0][0] for level, held in state.items()} for number, state in told.items()} == {
+        0: {1: 6},
+        1: {1: 0, 2: 6},
+    }
 
 
 def test_the_state_of_a_member_goes_with_it() -> None:
@@ -139,9 +144,9 @@ def test_the_state_of_a_member_goes_with_it() -> None:
     pack = packed(member("7", flow), member("77", flow))
     store = RunStore()
     run(pack, store, [("orders", 0, records(ORDERS))])
-    forget_others(store, pack.members)
+    FusedTasks(jobs_of(pack.ship()), store).forget_others()
     assert {name.partition(".")[0] for name in store.runs} == {"7", "77"}
-    forget_others(store, replace(pack, members=pack.members[1:]).members)
+    FusedTasks(jobs_of(replace(pack, members=pack.members[1:]).ship()), store).forget_others()
     assert {name.partition(".")[0] for name in store.runs} == {"77"}
 
 
