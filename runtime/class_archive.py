@@ -41,10 +41,10 @@ class ClassArchive:
 
     @staticmethod
     def of_spark(jars: Path) -> ClassArchive:
-        """That of the driver of PySpark as it is installed here."""
+        """That of the driver of PySpark as it is installed here, with what of ``jars`` is on its class path."""
         pyspark = find_spec("pyspark")
         folder = Path() if pyspark is None or pyspark.origin is None else Path(pyspark.origin).parent
-        return ClassArchive._of("spark", jars, folder.glob("jars/*.jar"))
+        return ClassArchive._of("spark", jars, [*folder.glob("jars/*.jar"), *jars.glob("spark/*.jar")])
 
     @staticmethod
     def _of(program: str, jars: Path, class_path: Iterable[Path]) -> ClassArchive:
