@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -58,9 +59,9 @@ class Run:
     def deltas(self) -> Deltas:
         return numpy_column(self.table, DELTA)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
-        """The Arrow size of its rows, ``__sort`` left out."""
+        """The Arrow size of its rows, ``__sort`` left out. Arrow adds it up anew whenever it is asked."""
         return int(self.table.nbytes) - 8 * len(self)
 
 

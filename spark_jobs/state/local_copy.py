@@ -64,7 +64,7 @@ class LocalCopy:
         """Copy ``store`` as ``version``; the copies before the last are removed. False where none is left: the store is
         too large, the disk full, or the directory removed meanwhile.
         """
-        if store.unsorted or sum(run.table.nbytes for _, run in store.all_runs()) > self._max_bytes:
+        if store.unsorted or store.buffered_bytes > self._max_bytes:
             self._keep_only([])
             return False
         try:

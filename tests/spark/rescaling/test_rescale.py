@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,14 +112,24 @@ def test_under_load_and_killed_in_the_midst(
     assert Path(runner.catalog.query("rescaled").checkpoint).name == "1-rescaled.1"
     load.go_on(300)
     again = runners()
-    query = again.wait("rescaled", rescaled_to(1), WITHIN_S)
+    again.wait("rescaled", rescaled_to(1), WITHIN_S)
     load.go_on(300)
     again.wait("rescaled", has_read(load.sent + load.sent // 3), WITHIN_S)
+    assert standing(broker, "rescaled", ("user_id", "name", "n")) == load.counted
+    # What a batch of one bucket has left is not in the checkpoint at once, and here the copy of it is lost.
+    killed(again)
+    shutil.rmtree(tmp_path / "state-copy")
+    alter(again, "rescaled", 2)
+    last = runners()
+    query = last.wait("rescaled", rescaled_to(2), WITHIN_S)
+    load.go_on(300)
+    last.wait("rescaled", has_read(load.sent + load.sent // 3), WITHIN_S)
 
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [Path(query.checkpoint).name]
-    assert again.stop() == 0
+    assert last.stop() == 0
     assert standing(broker, "rescaled", ("user_id", "name", "n")) == load.counted
     assert "rescaled from 3 to 1 buckets" in again.log.read_text()
+    assert "rescaled from 1 to 2 buckets" in last.log.read_text()
 
 
 def test_state_that_is_not_all_in_memory(
