@@ -1,8 +1,9 @@
 """How large the records of some ranges are, by looks at a few places: a range is not read to be weighed.
 
 A look is one fetch of each partition, at the same share of its range: at the beginning, at the end, and between. A
-partition counts as if all of its records were as large as those of the look that found the largest ones. So a topic
-whose records become large on the way is found, unless they are between two looks.
+partition counts as if all of its records were as large as those of the look that found the largest ones, and one that
+does not answer in time as the largest of the others. So a topic whose records become large on the way is found, unless
+they are between two looks.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _RECORDS_PER_STEP = 50_000
 _MOST_STEPS = 3
 _ENDING = 3
 """Records. The last offsets of a range may be marks of transactions, which say nothing."""
-_LOOK_S = 2.0
+_LOOK_S = 0.5
 _POLL_S = 0.005
 _FETCH_BYTES = 1 << 16
 _MESSAGES = 10_000
@@ -51,7 +52,8 @@ class RecordSizes:
                     largest[place] = max(mean, largest.get(place, 0.0))
         except BrokerError:
             return None
-        return int(sum(one.length * largest.get((one.topic, one.partition), 0.0) for one in ranges))
+        unknown = max(largest.values(), default=0.0)
+        return int(sum(one.length * largest.get((one.topic, one.partition), unknown) for one in ranges))
 
     def rest(self) -> None:
         """Close the client, unless it was used of late."""
@@ -64,7 +66,7 @@ class RecordSizes:
             del self._consumer
 
     def _look(self, places: Sequence[tuple[OffsetRange, int]]) -> dict[tuple[str, int], float] | None:
-        """The mean size of the records that are found at each place; None where it takes too long."""
+        """The mean size of the records that are found at each place; None where nothing is found in time."""
         waiting = {(one.topic, one.partition) for one, _ in places}
         sizes: dict[tuple[str, int], list[int]] = {place: [] for place in waiting}
         deadline_s = time.monotonic() + _LOOK_S
@@ -73,13 +75,17 @@ class RecordSizes:
             while waiting and time.monotonic() < deadline_s:
                 for message in self._consumer.consume(_MESSAGES, _POLL_S):
                     place = (message.topic() or "", message.partition() or 0)
-                    # Also where there is nothing to be read any more, which the batch itself will find.
-                    waiting.discard(place)
+                    if place in waiting:
+                        # Also where there is nothing to be read any more, which the batch itself will find. It would be
+                        # read on, and its records keep those of the others waiting.
+                        waiting.discard(place)
+                        self._consumer.incremental_unassign([TopicPartition(*place)])
                     if message.error() is None and place in sizes:
                         sizes[place].append(_size(message))
         finally:
             self._consumer.unassign()
-        return None if waiting else {place: sum(found) / len(found) for place, found in sizes.items() if found}
+        means = {place: sum(found) / len(found) for place, found in sizes.items() if found}
+        return None if waiting and not means else means
 
     @cached_property
     def _consumer(self) -> Consumer:
