@@ -71,3 +71,12 @@ class LocalFolder:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
+
+
+def sync_path(path: Path) -> None:
+    """Have a file on the disk, or the names in a folder."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

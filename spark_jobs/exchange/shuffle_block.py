@@ -9,10 +9,6 @@ levels, so that what they carry reaches the task that needs it in the same batch
     MARKS     event times seen per input partition, to every bucket of the level of their edge
     REPORT    what a task or a bucket reports (``spark_jobs.exchange.report``), to the last stage
     BLOCK_COUNT  how many blocks a sender has for a bucket, to who opens them (``spark_jobs.exchange.sequence_check``)
-
-And one is that of a pack, whose only stage opens it:
-
-    MEMBER    the blocks of a member, whose number is the origin
 """
 
 from __future__ import annotations
@@ -27,7 +23,6 @@ MARKS = -2
 REPORT = -3
 LATE = -4
 BLOCK_COUNT = -5
-MEMBER = -6
 TOPIC = "topic"
 """On REJECTED: the column that names the topic of the record, beside those of ``changelog.decode.REJECTED``."""
 

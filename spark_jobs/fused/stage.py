@@ -17,7 +17,7 @@ from dovetail.broker.offset_ranges import read
 from dovetail.joins.state.store import RunStore
 from dovetail.spark_jobs.exchange import report
 from dovetail.spark_jobs.fused.batch import FusedJob, FusedTasks, Pieces
-from dovetail.spark_jobs.fused.state import BUCKET, AttachedState, FusedState, Replay
+from dovetail.spark_jobs.fused.state import BUCKET, AttachedState, Batches, FusedState, Replay
 from dovetail.spark_jobs.source.batch_ranges import ranges_between
 from dovetail.spark_jobs.source.idle import silences
 from dovetail.spark_jobs.stages.decode import readings_of
@@ -94,12 +94,14 @@ def _keep(job: Job, resident: _Resident) -> None:
 
 
 def _replay(shipped: bytes) -> Replay:
-    """Runs a batch again whose output is written."""
+    """Runs batches again whose output is written."""
 
-    def run(store: RunStore, start: JsonOffsets, end: JsonOffsets) -> None:
-        tasks = FusedTasks(jobs_of(shipped), store)
+    def run(store: RunStore, batches: Batches) -> None:
+        job, tasks = opened(shipped), FusedTasks(jobs_of(shipped), store)
         tasks.forget_others()
-        tasks.on_batch(_records(opened(shipped), start, end), silences(start, end))
+        for start, end in batches:
+            tasks.on_batch(_records(job, start, end), silences(start, end))
+            store.flush()
 
     return run
 

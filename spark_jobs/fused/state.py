@@ -34,10 +34,10 @@ STAGE = 1
 BUCKET = 0
 """Of a fused query, which has one of each."""
 
-Replay = Callable[[RunStore, JsonOffsets, JsonOffsets], None]
-"""Runs a batch that reads from one place to another over a store, and writes nothing."""
 Batches = list[tuple[JsonOffsets, JsonOffsets]]
 """Where each starts and ends."""
+Replay = Callable[[RunStore, Batches], None]
+"""Runs batches over a store once more, and writes nothing."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class FusedState:
 
     def settle(self, end: JsonOffsets, replay: Replay | None = None) -> bool:
         """Have the state of a query at rest in the checkpoint; False where it is not to be had without ``replay``."""
-        if any(one.place == place(end) for one in self._durable.versions()):
+        if self._durable.has(place(end)):
             return True
         state = self._copied(end)
         if state is None and replay is not None:
@@ -95,10 +95,8 @@ class FusedState:
     def _restored(self, at: JsonOffsets, replay: Replay) -> AttachedState:
         """From the newest of what is durable that leads to ``at``."""
         for state, batches in self._leading_to(at):
-            for start, end in batches:
-                replay(state.store, start, end)
-                state.store.flush()
-                state.number += 1
+            replay(state.store, batches)
+            state.number += len(batches)
             return state
         raise CheckpointMismatch(
             "the state of the query is gone: neither a version of it nor the batches since are known any more",

@@ -161,11 +161,9 @@ def repartition_stage(
     stage = StageRepartition(tuple(repartitions))
     if (end := checkpoint.committed_end) is not None:
         if checkpoint.expect_origin().fused:
-            return _repartition_of_runs(
-                DurableRuns(checkpoint.storage).at(place(end)), StageRepartition(tuple(repartitions))
-            )
+            return _repartition_of_runs(DurableRuns(checkpoint.storage).at(place(end)), stage)
         rewrite_schema_paths(checkpoint.spark)
-        return _repartition_of_store(session, checkpoint, StageRepartition(tuple(repartitions)))
+        return _repartition_of_store(session, checkpoint, stage)
     seed = Seed(checkpoint.storage)
     return _repartition_of_seed(seed, stage) if seed.there else [Cut(0, {})] * len(repartitions)
 

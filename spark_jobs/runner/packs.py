@@ -432,8 +432,7 @@ class Packs:
         job = self._launcher.settings.job
         mark = fenced(self._launcher.brokers, checkpoint.expect_origin(), job)
         committed, _ = checkpoint.committed() or (-1, {})
-        rests = mark <= committed and (fails or checkpoint.last_planned <= committed)
-        return rests and (fails or checkpoint.has_state)
+        return mark <= committed and (fails or (checkpoint.last_planned <= committed and checkpoint.has_state))
 
     # -- at work
 

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from itertools import takewhile
 
 import pyarrow as pa
@@ -115,15 +116,15 @@ class RunningQuery:
         checkpoint = Checkpoint(storage)
         resumed = checkpoint.origin() is not None
         topic_ids = topic_ids_now(client, dataflow, resumed=resumed)
-        buckets = (
-            1 if settings.few_buckets and not resumed and _has_little_to_read(client, dataflow) else settings.buckets
-        )
+        beginning = cache(lambda: _beginning(client, dataflow))
+        few = settings.few_buckets and not resumed and _has_little_to_read(client, dataflow, beginning())
+        buckets = 1 if few else settings.buckets
         origin = checkpoint.open(
             name,
             fingerprint,
             plan,
             buckets,
-            lambda: _beginning(client, dataflow),
+            beginning,
             snapshots,
             topic_ids,
             fused=is_fused(dataflow, buckets),
@@ -377,10 +378,10 @@ def _read_something(progress: StreamingQueryProgress) -> bool:
     return bool(progress.sources[0].startOffset != progress.sources[0].endOffset)
 
 
-def _has_little_to_read(client: Admin, dataflow: Dataflow) -> bool:
+def _has_little_to_read(client: Admin, dataflow: Dataflow, begun: Beginning) -> bool:
     """Whether one core reads in seconds what the topics hold from where the query begins."""
     ends = topics.end_offsets(client, dataflow.topics)
-    starts = least_offsets(dataflow.scans, resolved_first_offsets(client, dataflow.scans))
+    starts = least_offsets(dataflow.scans, begun.first_offsets)
     left = sum(
         max(end - starts.get(topic, {}).get(partition, 0), 0)
         for topic, found in ends.items()

@@ -16,6 +16,7 @@ from dovetail.broker.topics import Offsets
 from dovetail.broker.transactional_writer import WriteTarget
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.arrow_files import map_arrow
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.own_folder import SNAPSHOTS, of_executor, own_copy, tidy_now_and_then
 from dovetail.spark_jobs.state.own_folder import opened as opened_folder
@@ -135,7 +136,7 @@ def _mapped(snapshots: Storage, name: str, own: Path | None) -> pa.Table:
     else:
         assert snapshots.folder is not None, "an object is not mapped"
         path = snapshots.folder / name
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    return map_arrow(path)
 
 
 def snapshots(job: Job) -> Mapping[str, pa.Table]:

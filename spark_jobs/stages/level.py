@@ -54,7 +54,7 @@ class LevelProcessor(StatefulProcessor):
         refuse_second_attempt()
         job = opened(self._shipped)
         blocks = [
-            row for frame in rows for row in shuffle_block.from_batch(record_batch(frame, key[0]), job.bucket_keys)
+            row for frame in rows for row in shuffle_block.from_batch(_record_batch(frame, key[0]), job.bucket_keys)
         ]
         host = BucketOfLevel(job, self._level, job.bucket_keys.index(key[0]))
         mine = complete(row for row in blocks if row.level == self._level)
@@ -158,7 +158,7 @@ class BucketOfLevel:
         return [late_rows(self.job.dataflow, late) for late in output.late] if self.job.late_topic else []
 
 
-def record_batch(frame: pd.DataFrame, key: int) -> pa.RecordBatch:
+def _record_batch(frame: pd.DataFrame, key: int) -> pa.RecordBatch:
     """Rows of blocks as Spark hands them over by ``key``, with their bucket again."""
     columns = {
         "bucket": [key] * len(frame),

@@ -19,6 +19,7 @@ from dovetail.broker.start_offsets import Beginning
 from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import CheckpointMismatch
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.arrow_files import write_arrow
 from dovetail.spark_jobs.state.durable_runs import DurableRuns
 
 JsonOffsets = dict[str, dict[str, int]]
@@ -68,7 +69,7 @@ class Checkpoint:
             )
         self.storage.clear()
         for table_name, rows in snapshots().items():
-            _write_arrow(self.snapshots, f"{table_name}.arrow", rows)
+            write_arrow(self.snapshots, f"{table_name}.arrow", rows)
         begun = beginning()
         origin = QueryOrigin(
             QueryOrigin.new_identity(name),
@@ -124,21 +125,25 @@ class Checkpoint:
 
     def committed(self) -> tuple[int, Offsets] | None:
         """Number and end offsets of the last committed batch; None before the first."""
-        batch = max(_numbers(self.spark, "commits"), default=None)
+        batch = self._last_committed
         return None if batch is None else (batch, self._ends(batch))
 
     @property
     def committed_end(self) -> JsonOffsets | None:
         """Where the last committed batch ends, as Spark has logged it; None before the first."""
-        batch = max(_numbers(self.spark, "commits"), default=None)
+        batch = self._last_committed
         return None if batch is None else json.loads(self._logged_end(batch))
+
+    @property
+    def _last_committed(self) -> int | None:
+        return max(_numbers(self.spark, "commits"), default=None)
 
     @property
     def has_state(self) -> bool:
         """Whether the state of the last committed batch is in it."""
         if (end := self.committed_end) is None or not self.expect_origin().fused:
             return True
-        return any(version.place == place(end) for version in DurableRuns(self.storage).versions())
+        return DurableRuns(self.storage).has(place(end))
 
     @property
     def last_planned(self) -> int:
@@ -174,8 +179,3 @@ def parsed_offsets(text: str) -> Offsets:
 
 def _numbers(spark: Storage, log: str) -> list[int]:
     return [int(name) for name in spark.names(log) if name.isdigit()]
-
-
-def _write_arrow(storage: Storage, name: str, rows: pa.Table) -> None:
-    with storage.writing(name) as sink, pa.ipc.new_file(sink, rows.schema) as writer:
-        writer.write_table(rows.combine_chunks())

@@ -11,7 +11,6 @@ not committed.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +19,9 @@ import pyarrow as pa
 from dovetail.changelog.errors import CheckpointMismatch
 from dovetail.joins.state.store import RunStore
 from dovetail.runtime.clock import now_ms
+from dovetail.runtime.storage.local_folder import sync_path
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.arrow_files import read_arrow, write_arrow
 from dovetail.spark_jobs.state.store_manifest import FileNames, Manifest, files_of, manifest_of, store_of
 
 _FOLDER = "state"
@@ -50,6 +51,9 @@ class DurableRuns:
         found = (self._version(name) for name in self._manifests())
         return sorted((one for one in found if one is not None), key=lambda one: -one.number)
 
+    def has(self, place: str) -> bool:
+        return any(version.place == place for version in self.versions())
+
     def at(self, place: str) -> RunStore:
         """As of ``place``, where a query at rest has left it. Raises CheckpointMismatch where it has not."""
         for version in self.versions():
@@ -69,7 +73,7 @@ class DurableRuns:
     def load(self, version: DurableVersion, names: FileNames) -> RunStore | None:
         """None where one of its files is damaged."""
         try:
-            return store_of(self._read(version.name), names, self._opened)
+            return store_of(self._read(version.name), names, lambda file: read_arrow(self._storage, file))
         except (FileNotFoundError, ValueError, KeyError, pa.ArrowException):
             names.forget_all()
             return None
@@ -79,8 +83,7 @@ class DurableRuns:
         there = set(self._storage.names())
         for _, run in store.all_runs():
             if (file := names.of(run)) not in there:
-                with self._storage.writing(file) as sink, pa.ipc.new_file(sink, run.table.schema) as writer:
-                    writer.write_table(run.table.combine_chunks())
+                write_arrow(self._storage, file, run.table)
                 self._sync(file)
         name = f"{number:012d}-{now_ms()}-{names.attempt}{_MANIFEST}"
         manifest = {**manifest_of(store, names), "number": number, "place": place}
@@ -93,13 +96,8 @@ class DurableRuns:
 
     def _sync(self, name: str = "") -> None:
         """Have a file on the disk, or the names in a folder; an object store has what it has taken."""
-        if (folder := self._storage.folder) is None:
-            return
-        opened = os.open(folder / name, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        if (folder := self._storage.folder) is not None:
+            sync_path(folder / name)
 
     def _keep_newest(self) -> None:
         kept = {one.name for one in self.versions()[:_KEPT]}
@@ -122,8 +120,3 @@ class DurableRuns:
     def _read(self, name: str) -> Manifest:
         found: Manifest = json.loads(self._storage.read(name))
         return found
-
-    def _opened(self, file: str) -> pa.Table:
-        if (folder := self._storage.folder) is not None:
-            return pa.ipc.open_file(pa.memory_map(str(folder / file))).read_all()
-        return pa.ipc.open_file(pa.py_buffer(self._storage.read(file))).read_all()

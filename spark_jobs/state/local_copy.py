@@ -16,6 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from dovetail.joins.state.store import RunStore
+from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.state.arrow_files import map_arrow, write_arrow
 from dovetail.spark_jobs.state.store_manifest import FileNames, Manifest, files_of, manifest_of, store_of
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -83,15 +85,14 @@ class LocalCopy:
         path = self._directory / file
         if path.stat().st_size != size:
             raise ValueError(f"{path.name} is incomplete")
-        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        return map_arrow(path)
 
     def _written(self, store: RunStore) -> Manifest:
         sizes = {}
         for _, run in store.all_runs():
             path = self._directory / self.names.of(run)
             if not path.exists():
-                with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, run.table.schema) as writer:
-                    writer.write_table(run.table.combine_chunks())
+                write_arrow(LocalFolder(self._directory), path.name, run.table)
             sizes[path.name] = path.stat().st_size
         return {**manifest_of(store, self.names), "boot": _boot(), "bytes": sizes}
 

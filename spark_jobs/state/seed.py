@@ -10,14 +10,15 @@ batch is committed it is of no use, and goes.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 
 import pyarrow as pa
 
 from dovetail.joins.state.store import RunEntry, RunStore
+from dovetail.runtime.storage.local_folder import sync_path
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.arrow_files import read_arrow
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 
 _FOLDER = "seed"
@@ -48,7 +49,7 @@ class Seed:
         place = self.storage.inside(f"{level}/{bucket}")
         for name in sorted(place.names()):
             _, _, arrangement = name.removesuffix(_ARROW).partition(".")
-            yield RunEntry(arrangement, _rows(place, name))
+            yield RunEntry(arrangement, read_arrow(place, name))
 
     def scalars(self, level: int) -> dict[str, int]:
         found: dict[str, int] = json.loads(self.storage.read(f"{level}/{_SCALARS}"))
@@ -67,7 +68,7 @@ class Seed:
 
     @property
     def rows(self) -> int:
-        return sum(_rows(self.storage, name).num_rows for name in self._files())
+        return sum(read_arrow(self.storage, name).num_rows for name in self._files())
 
     def _files(self) -> list[str]:
         return [name for name in self.storage.files() if name.endswith(_ARROW)]
@@ -77,12 +78,6 @@ class Seed:
         if not self.spent and self._checkpoint.committed() is not None:
             self.storage.clear()
             self.spent = True
-
-
-def _rows(storage: Storage, name: str) -> pa.Table:
-    if storage.folder is not None:
-        return pa.ipc.open_file(pa.memory_map(str(storage.folder / name))).read_all()
-    return pa.ipc.open_file(pa.py_buffer(storage.read(name))).read_all()
 
 
 class SeedWriter:
@@ -115,8 +110,4 @@ def sync(place: Storage) -> None:
     if place.folder is None or not place.folder.exists():
         return
     for path in [*place.folder.rglob("*"), place.folder, place.folder.parent]:
-        opened = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        sync_path(path)

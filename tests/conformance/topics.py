@@ -7,21 +7,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from dovetail.changelog.formats.record_parts import HEADERS_TYPE
+from dovetail.broker.reader import HEADED
 from dovetail.joins.dataflow.graph import TopicScan
 from tests.conformance.records import Record
 
-RECORDS = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("timestamp", pa.timestamp("ms", "UTC")),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("headers", HEADERS_TYPE),
-    ]
-)
-"""None has headers."""
 _FIRST_TIME_MS = 100_000_000_000
 """A number below is an offset, from it on a time in ms."""
 
@@ -61,4 +50,4 @@ def as_batch(records: Sequence[Record], start: int = 0) -> pa.Table:
         range(start, len(records)),
         [[]] * len(taken),
     ]
-    return pa.table([pa.array(c, kind) for c, kind in zip(columns, RECORDS.types, strict=True)], schema=RECORDS)
+    return pa.table([pa.array(c, kind) for c, kind in zip(columns, HEADED.types, strict=True)], schema=HEADED)

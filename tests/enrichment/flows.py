@@ -12,6 +12,7 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
+from dovetail.broker.reader import RECORDS
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.encode import Encoded
 from dovetail.changelog.lookup import Key, Lookup, Rows
@@ -36,15 +37,6 @@ KINDS = {
 COLUMNS = ("k", "id", "v")
 _TYPES = (pa.int64(), pa.string(), pa.int64())
 PADDING = (None, "none", -1)
-TOPIC_SCHEMA = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("timestamp", pa.timestamp("ms", "UTC")),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -141,8 +133,8 @@ def records(rows: Sequence[Record], first: int, kind: Kind, partition: int = 0) 
         values.append(orjson.dumps(members))
     count = len(values)
     columns = [[None] * count, values, [0] * count, [partition] * count, list(range(first, first + count))]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, TOPIC_SCHEMA, strict=True)]
-    return pa.table(arrays, schema=TOPIC_SCHEMA)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, RECORDS, strict=True)]
+    return pa.table(arrays, schema=RECORDS)
 
 
 def stored(rows: Sequence[Record], first: int, partition: int = 0) -> pa.Table:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import Any
 from dovetail.broker.query_origin import ORIGIN_FILE
 from dovetail.changelog.errors import CheckpointMismatch, SqlError
 from dovetail.runtime.settings import Settings
-from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.runtime.storage.local_folder import LocalFolder, sync_path
 from dovetail.runtime.storage.places import folder_name
 from dovetail.runtime.storage.storage import Storage, copy_file
 
@@ -103,9 +102,9 @@ def write_backup(place: Path, backup: Backup, checkpoints: Mapping[str, Storage]
         members = {"version": VERSION, **asdict(backup), "files": sums}
         (unfinished / _MANIFEST).write_text(json.dumps(members, indent=1))
         for path in [*_files(unfinished), *(path for path in unfinished.rglob("*") if path.is_dir()), unfinished]:
-            _sync(path)
+            sync_path(path)
         unfinished.rename(place)
-        _sync(place.parent)
+        sync_path(place.parent)
     except OSError as failure:
         raise SqlError(
             f"the backup could not be written: {failure}", where=str(place), fix="name a folder that can be written to"
@@ -179,11 +178,3 @@ def _files(folder: Path) -> Sequence[Path]:
 def _sum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

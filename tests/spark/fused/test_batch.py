@@ -11,6 +11,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
+from dovetail.broker.reader import RECORDS
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.errors import StateLimitExceeded
 from dovetail.changelog.formats.heartbeat import heartbeat
@@ -31,15 +32,6 @@ from tests.spark.jobs import job_of
 from tests.sql.planner import Planner
 
 KEYS = (40,)
-RECORDS = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("timestamp", pa.timestamp("ms", "UTC")),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-    ]
-)
 
 
 def member(key: str, flow: Dataflow, resumed_at: str = "{}") -> Job:

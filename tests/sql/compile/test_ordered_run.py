@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
+from dovetail.broker.reader import HEADED
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.decode import Decoder
 from dovetail.changelog.schema import ARRIVAL
@@ -16,7 +17,6 @@ from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.joins.host.in_memory import LocalQuery
 from dovetail.joins.inputs.watermarks import PartitionTime
 from tests.conformance.case import Wait
-from tests.conformance.topics import RECORDS
 from tests.sql.planner import Planner
 from tests.sql.world import Row, World
 
@@ -255,5 +255,5 @@ def test_a_silent_right_side_holds_nothing_back() -> None:
 
 
 def _decoded(scan: TopicScan, row: dict[str, object]) -> pa.Table:
-    schema = Decoder(scan.stream, scan.columns).decode(RECORDS.empty_table()).rows.schema
+    schema = Decoder(scan.stream, scan.columns).decode(HEADED.empty_table()).rows.schema
     return pa.Table.from_pylist([{**row, ARRIVAL: 0, DELTA: 1}], schema=schema)
