@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from dovetail.runtime.processes.forked import ForkServer
+from dovetail.runtime.processes.own_fork_server import ForkServer
 from dovetail.services.worker.supervisor.child_process import fork_server
 
 

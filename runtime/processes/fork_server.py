@@ -173,9 +173,9 @@ def _run(request: Request) -> NoReturn:
     os._exit((code or 0) & 0xFF)
 
 
-def main(arguments: Sequence[str]) -> int:
-    listener = socket.socket(fileno=int(arguments[0]))
-    for module in arguments[1:]:
+def serve(listener: socket.socket, modules: Sequence[str]) -> NoReturn:
+    """Fork what is asked for at ``listener`` from here on, with ``modules`` imported, until the owner is gone."""
+    for module in modules:
         importlib.import_module(module)
     # What is there now lives as long as the process: a collection in a child need not touch, and copy, its pages.
     gc.collect()
@@ -186,9 +186,9 @@ def main(arguments: Sequence[str]) -> int:
         request = child.request
     else:
         shutil.rmtree(Path(listener.getsockname()).parent, ignore_errors=True)
-        return 0
+        os._exit(0)
     _run(request)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

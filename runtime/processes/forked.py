@@ -1,8 +1,7 @@
 """Processes forked from one that has imported already what they need: the side of whoever asks for them.
 
-``ForkServer`` starts the server (``runtime.processes.fork_server``); ``Forked`` is a process that it has forked on
-request.
-A request goes over a connection of its own, which stays open as long as the process lives:
+``Forked`` is a process that a server (``runtime.processes.fork_server``) has forked on request. A request goes over a
+connection of its own, which stays open as long as the process lives:
 
     client → server   length, JSON of the ``Request``; standard input, output, error and further descriptors
     server → client   pid
@@ -14,27 +13,19 @@ from __future__ import annotations
 
 import json
 import select
-import shutil
 import signal
 import socket
 import struct
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
-
-from dovetail.runtime.packages import PACKAGE_ROOT
 
 LENGTH = struct.Struct("!I")
 NUMBER = struct.Struct("!i")
 MOST_DESCRIPTORS = 8
 LOST = -signal.SIGKILL
 """The end code of a process whose server has ended before it could tell: such a process ends as well."""
-_BACKLOG = 128
 
 
 @dataclass(frozen=True)
@@ -106,67 +97,6 @@ class Forked:
     def close(self) -> None:
         """Ask for it no longer: if it has not ended, it is told to."""
         self._connection.close()
-
-
-class ForkServer:
-    """A fork server of this process, which ends with it. ``modules`` are imported there, while this process goes on.
-
-    folder   of its socket, and of those at which its processes are asked: only the user of this process gets there
-    """
-
-    def __init__(self, modules: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._modules = tuple(modules)
-        self._environment = dict(environment)
-        self._forking = threading.Lock()
-        self.folder = Path(tempfile.mkdtemp(prefix="dovetail-fork-"))
-        self.address = str(self.folder / "server")
-        self._start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def _start(self) -> None:
-        Path(self.address).unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(self.address)
-            listener.listen(_BACKLOG)
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "dovetail.runtime.processes.fork_server",
-                    str(listener.fileno()),
-                    *self._modules,
-                ],
-                stdin=subprocess.PIPE,
-                pass_fds=[listener.fileno()],
-                cwd=PACKAGE_ROOT,
-                # The library of linear algebra starts threads where it is loaded; no process here has a use for them.
-                env={"OPENBLAS_NUM_THREADS": "1", **self._environment},
-                # What a terminal sends to this process is no business of theirs.
-                start_new_session=True,
-            )
-
-    def fork(self, request: Request, descriptors: Sequence[int]) -> Forked:
-        """Raises OSError. A server that has ended is started again."""
-        with self._forking:
-            try:
-                return Forked(self.address, request, descriptors)
-            except ConnectionError:
-                self._end()
-                self._start()
-            return Forked(self.address, request, descriptors)
-
-    def close(self) -> None:
-        """End the server; its processes find themselves without it."""
-        self._end()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _end(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
 
 
 def received(connection: socket.socket, size: int) -> bytes:

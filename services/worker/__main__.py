@@ -19,6 +19,7 @@ from dovetail.runtime.processes.start import exit_code_of
 from dovetail.runtime.settings import Settings
 from dovetail.services.commands.command_reader import CommandReader
 from dovetail.services.worker.query.worker_settings import WorkerSettings
+from dovetail.services.worker.supervisor.child_process import fork_server
 from dovetail.services.worker.supervisor.health_server import health_server
 from dovetail.services.worker.supervisor.worker_supervisor import WorkerSupervisor, discard_orphans
 from dovetail.sql.catalog import Catalog, Worker
@@ -30,13 +31,17 @@ _STALE_S = 10.0
 
 def run(settings: Settings, stopped: threading.Event) -> None:
     """Look at the catalog until ``stopped``. Raises ServiceUnavailable if a service is away at first."""
+    # Before this process has a thread.
+    children = fork_server(settings.as_environment(), from_here=True)
     of_worker = WorkerSettings.of(settings)
     keep_query_logs(settings)
     await_broker(of_worker.brokers, of_worker.broker_timeout_s, "the lookup worker")
     catalog = Catalog.open(of_worker.catalog_url, python_functions=of_worker.python_functions)
     worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=now_ms())
     looked_s = [time.monotonic()]
-    supervisor = WorkerSupervisor(worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment())
+    supervisor = WorkerSupervisor(
+        worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment(), children
+    )
     server = health_server(supervisor, lambda: time.monotonic() - looked_s[0] < _STALE_S, settings)
     supervisor.introduce(replace(worker, address=server.address))
     discard_orphans(supervisor.files, catalog)

@@ -14,6 +14,7 @@ from dovetail.runtime.settings import Settings
 from dovetail.runtime.storage.scratch import scratch
 from dovetail.spark_jobs.runner.runner import run
 from dovetail.spark_jobs.runner.runner_settings import RunnerSettings
+from dovetail.spark_jobs.runner.spark_session import fork_from_here, is_local
 
 
 def main() -> int:
@@ -21,6 +22,8 @@ def main() -> int:
     told_to_stop(stopped)
 
     def serve(settings: Settings) -> None:
+        if is_local(settings.spark_master):
+            fork_from_here()
         keep_query_logs(settings)
         with scratch(settings.scratch) as folder:
             run(RunnerSettings.of(settings), folder, stopped)

@@ -7,7 +7,6 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from dovetail.runtime.class_archive import ClassArchive
 from dovetail.runtime.packages import PACKAGE_ROOT
-from dovetail.runtime.processes.forked import ForkServer
+from dovetail.runtime.processes.own_fork_server import ForkServer
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.daemon import STAGES
 from dovetail.spark_jobs.fused.source import FusedSource
@@ -225,14 +224,28 @@ def _set_interpreter(master: str, chosen: str | None) -> str:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")]))
     if forks:
+        # What Spark itself asks of Python at the start of a session, the sources that are installed, too.
+        os.environ["PYSPARK_DRIVER_PYTHON"] = interpreter
         os.environ[FORK_SERVER] = _fork_server().address
     return interpreter
 
 
-@cache
+_FORK_SERVERS: list[ForkServer] = []
+"""The one of this process, once it has one."""
+
+
+def fork_from_here() -> None:
+    """Let the Python processes of local Spark be copies of this process as it is now, so that what it has imported is
+    imported, and kept, once. For a process that has just begun and has no thread yet.
+    """
+    _FORK_SERVERS.append(ForkServer(PRELOADED, os.environ, from_here=True))
+
+
 def _fork_server() -> ForkServer:
     """Where the Python processes of local Spark come from, which it asks for by way of ``worker-python``."""
-    return ForkServer(PRELOADED, os.environ)
+    if not _FORK_SERVERS:
+        _FORK_SERVERS.append(ForkServer(PRELOADED, os.environ))
+    return _FORK_SERVERS[0]
 
 
 def writes_through(session: SparkSession, checkpoint: Storage) -> None:

@@ -20,7 +20,7 @@ from dovetail.runtime.storage.local_folder import LocalFolder
 from dovetail.services.jars import jar_paths
 from dovetail.spark_jobs.runner.job_settings import JobSettings
 from dovetail.spark_jobs.runner.query import RunningQuery
-from dovetail.spark_jobs.runner.spark_session import start_session
+from dovetail.spark_jobs.runner.spark_session import fork_from_here, start_session
 from tests.spark.flows import enriched_orders, in_portions, orders_clicks, orders_users_twice
 
 FLOWS = {
@@ -32,6 +32,7 @@ FLOWS = {
 
 
 def main() -> None:
+    fork_from_here()
     given = json.loads(Path(sys.argv[1]).read_text())
     session = start_session("host", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20)
     queries = [started(session, Path(given["folder"]), chosen) for chosen in given["queries"]]

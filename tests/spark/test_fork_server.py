@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from dovetail.runtime.processes.forked import LOST, Forked, ForkServer, Request
+from dovetail.runtime.processes.forked import LOST, Forked, Request
+from dovetail.runtime.processes.own_fork_server import ForkServer
 from dovetail.services.worker.supervisor.child_process import PRELOADED as OF_THE_WORKER
 from dovetail.spark_jobs.daemon import STAGES
 from dovetail.spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
@@ -21,6 +24,17 @@ _WAIT_S = 30.0
 _TOLD = """
 import json, os, sys
 print(json.dumps([__name__, sys.argv[1:], os.getcwd(), os.environ.get("WORD"), sys.stdin.read()]))
+"""
+_OWNER = """
+import colorsys, os, signal
+from dovetail.runtime.processes.forked import Request
+from dovetail.runtime.processes.own_fork_server import ForkServer
+
+signal.signal(signal.SIGTERM, lambda *_: None)
+colorsys.known = True
+server = ForkServer(["json"], {}, from_here=True)
+request = Request("forked_knows", (), ".", dict(os.environ))
+print(server.fork(request, (0, 1, 2)).wait(30), server.pid, server.folder)
 """
 _MODULES = {
     "told": _TOLD,
@@ -137,6 +151,19 @@ def test_a_process_without_its_server_is_lost_and_the_next_one_has_a_new_server(
     assert forked(server, "code", "7").wait(_WAIT_S) == 7
 
 
+def test_a_server_forked_from_its_owner_has_its_modules_and_ends_with_it(tmp_path: Path) -> None:
+    owner = tmp_path / "owner.py"
+    owner.write_text(_OWNER)
+    (tmp_path / "forked_knows.py").write_text("import sys; sys.exit(7 if sys.modules['colorsys'].known else 1)")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    ended = subprocess.run([sys.executable, owner], env=environment, capture_output=True, text=True, check=True)
+    code, server, folder = ended.stdout.split()
+    assert code == "7"
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(server)).wait(_WAIT_S)
+    assert not Path(folder).exists()
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_spark_s_processes_find_the_code_of_every_stage_imported(tmp_path: Path, stage: str) -> None:
     (tmp_path / "forked_knows.py").write_text(f"import sys; sys.exit(0 if {stage!r} in sys.modules else 1)")
@@ -145,7 +172,11 @@ def test_spark_s_processes_find_the_code_of_every_stage_imported(tmp_path: Path,
     server.close()
 
 
-@pytest.mark.parametrize("modules", [OF_SPARK, OF_THE_WORKER], ids=["spark", "worker"])
+RUNNER, WORKER = ("dovetail.spark_jobs.runner.__main__",), ("dovetail.services.worker.__main__",)
+"""What a process has imported that its server is forked from."""
+
+
+@pytest.mark.parametrize("modules", [OF_SPARK, OF_THE_WORKER, RUNNER, WORKER])
 def test_what_is_imported_before_the_fork_starts_no_thread_that_could_hold_a_lock(modules: tuple[str, ...]) -> None:
     server = ForkServer(modules, os.environ)
     process = forked(server, "none")

@@ -22,7 +22,8 @@ from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.dictionaries.open import ON_DEMAND
 from dovetail.runtime.logs.process_log import Unfailing
 from dovetail.runtime.packages import PACKAGE_ROOT
-from dovetail.runtime.processes.forked import Forked, ForkServer, Request
+from dovetail.runtime.processes.forked import Forked, Request
+from dovetail.runtime.processes.own_fork_server import ForkServer
 from dovetail.services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
 from dovetail.services.worker.query.pulse import PulseListener
 
@@ -36,9 +37,12 @@ _BACKLOG = 128
 _ASK_S = 5.0
 
 
-def fork_server(environment: Mapping[str, str]) -> ForkServer:
-    """Where children come from: it imports once what each of them needs, which takes them seconds otherwise."""
-    return ForkServer(PRELOADED, os.environ | dict(environment))
+def fork_server(environment: Mapping[str, str], *, from_here: bool = False) -> ForkServer:
+    """Where children come from: what each of them needs, and takes seconds to import, is imported once.
+
+    from_here   as of ForkServer
+    """
+    return ForkServer(PRELOADED, os.environ | dict(environment), from_here=from_here)
 
 
 class Child:

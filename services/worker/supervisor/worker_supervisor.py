@@ -25,6 +25,7 @@ from dovetail.changelog.work.backoff import Backoff
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
+from dovetail.runtime.processes.own_fork_server import ForkServer
 from dovetail.runtime.reconciler import Reconciler, Watched
 from dovetail.runtime.retry_state import Failure
 from dovetail.services.commands.command_codec import Command, Outcome
@@ -32,7 +33,7 @@ from dovetail.services.live_workers import live_workers
 from dovetail.services.worker.query.child import FAILED, WAITS
 from dovetail.services.worker.query.worker_lease import WorkerLease
 from dovetail.services.worker.query.worker_settings import WorkerSettings
-from dovetail.services.worker.supervisor.child_process import Child, fork_server
+from dovetail.services.worker.supervisor.child_process import Child
 from dovetail.sql.catalog import Actual, Catalog, Query, Worker
 from dovetail.sql.engines import Engine
 from dovetail.sql.syntax.redact import redacted
@@ -52,13 +53,14 @@ class WorkerSupervisor:
         stop_timeout_s: float,
         catalog: Catalog,
         environment: Mapping[str, str],
+        fork_server: ForkServer,
     ) -> None:
         self._worker = worker
         self._settings = settings
         self._stop_timeout_s = stop_timeout_s
         self._catalog = catalog
         self._environment = environment
-        self._fork_server = fork_server(environment)
+        self._fork_server = fork_server
         self._children: dict[int, Child] = {}
         self._seen_s = 0.0
         leases = Leases(catalog, settings.brokers, settings.query_logs)

@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.changelog.errors import EnvironmentFault
 from dovetail.enrichment.memo.memo_store import MemoStore
-from dovetail.runtime.processes.forked import ForkServer
+from dovetail.runtime.processes.own_fork_server import ForkServer
 from dovetail.services.commands.command_codec import Outcome
 from dovetail.services.worker.lane.fetches import Fetch, as_batch
 from dovetail.services.worker.query.cache_occupancy import LOOKED_AT_S, CacheOccupancy
