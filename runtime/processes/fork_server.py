@@ -26,7 +26,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from dovetail.runtime.processes.forked import LENGTH, MOST_DESCRIPTORS, NUMBER, Request, received
+from dovetail.runtime.processes.forked import LENGTH, MOST_DESCRIPTORS, NUMBER, READY, Request, received
+from dovetail.runtime.processes.shown import show_command, show_variable
 
 _OWNER = 0
 _REQUEST_S = 5.0
@@ -46,6 +47,7 @@ class _Server:
         self._listener = listener
         self._ended, self._wakeup = socket.socketpair()
         self._clients: dict[int, socket.socket] = {}
+        self._detached: set[int] = set()
         self._waiting = selectors.DefaultSelector()
 
     def serve(self) -> None:
@@ -89,6 +91,8 @@ class _Server:
         for descriptor in descriptors:
             os.close(descriptor)
         self._clients[pid] = connection
+        if request.detached:
+            self._detached.add(pid)
         self._waiting.register(connection, selectors.EVENT_READ, pid)
         with suppress(OSError):
             connection.sendall(NUMBER.pack(pid))
@@ -109,6 +113,7 @@ class _Server:
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 pid, status = ended
                 connection = self._clients.pop(pid)
+                self._detached.discard(pid)
                 with suppress(KeyError):
                     self._waiting.unregister(connection)
                 with suppress(OSError):
@@ -124,7 +129,7 @@ class _Server:
             numbers = connection.recv(64)
         except OSError:
             numbers = b""
-        for number in numbers or (signal.SIGTERM,):
+        for number in numbers or (() if pid in self._detached else (signal.SIGTERM,)):
             os.kill(pid, number)
         if not numbers:
             self._waiting.unregister(connection)
@@ -141,17 +146,22 @@ def _place(descriptors: Sequence[int], wanted: Sequence[int]) -> None:
         os.close(spare)
 
 
-def _show_name(request: Request) -> None:
-    """Process lists of Linux show the first argument, up to 15 letters; the command line is that of the server."""
+def _show(request: Request) -> None:
+    """In process lists: the first argument, up to 15 letters, as its name, and the command that it stands for."""
     with suppress(OSError):
         Path("/proc/self/comm").write_text((request.arguments or (request.module,))[0])
+    show_command([sys.executable, "-m", request.module.removesuffix(".__main__"), *request.arguments])
+    for name in request.shown:
+        show_variable(name, request.environment[name])
 
 
 def _run(request: Request) -> NoReturn:
     """As ``python -m`` runs the module, and ends."""
     code: object = 0
     try:
-        _show_name(request)
+        if request.detached:
+            os.setsid()
+        _show(request)
         os.environ.clear()
         os.environ.update(request.environment)
         os.chdir(request.folder)
@@ -180,6 +190,7 @@ def serve(listener: socket.socket, modules: Sequence[str]) -> NoReturn:
     # What is there now lives as long as the process: a collection in a child need not touch, and copy, its pages.
     gc.collect()
     gc.freeze()
+    Path(listener.getsockname()).with_name(READY).touch()
     try:
         _Server(listener).serve()
     except _Child as child:

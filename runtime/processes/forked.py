@@ -24,6 +24,8 @@ from dataclasses import asdict, dataclass
 LENGTH = struct.Struct("!I")
 NUMBER = struct.Struct("!i")
 MOST_DESCRIPTORS = 8
+READY = "ready"
+"""The file beside the socket of a server that has imported what it is to import."""
 LOST = -signal.SIGKILL
 """The end code of a process whose server has ended before it could tell: such a process ends as well."""
 
@@ -33,6 +35,9 @@ class Request:
     """What ``python -m module arguments`` would be, in this folder and with this environment.
 
     descriptors   the numbers that the sent descriptors are to have in the process, standard input first
+    detached      it leads a session of its own, and goes on when its client, or the server, has ended
+    shown         variables of the server's own environment that others read of the process as ``environment`` has them;
+                  their values are as long as the server's
     """
 
     module: str
@@ -40,6 +45,8 @@ class Request:
     folder: str
     environment: Mapping[str, str]
     descriptors: tuple[int, ...] = (0, 1, 2)
+    detached: bool = False
+    shown: tuple[str, ...] = ()
 
     def packed(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -47,7 +54,7 @@ class Request:
     @staticmethod
     def unpacked(message: bytes) -> Request:
         fields = json.loads(message)
-        fields["arguments"], fields["descriptors"] = tuple(fields["arguments"]), tuple(fields["descriptors"])
+        fields |= {name: tuple(fields[name]) for name in ("arguments", "descriptors", "shown")}
         return Request(**fields)
 
 

@@ -18,7 +18,8 @@ from typing import IO
 
 from dovetail.runtime.packages import PACKAGE_ROOT
 from dovetail.runtime.processes.fork_server import serve
-from dovetail.runtime.processes.forked import Forked, Request
+from dovetail.runtime.processes.forked import READY, Forked, Request
+from dovetail.runtime.processes.shown import show_command
 
 _BACKLOG = 128
 
@@ -30,6 +31,7 @@ class _ServerProcess:
     pid: int
     owner: IO[bytes]
     wait: Callable[[], object]
+    ended: Callable[[], bool]
 
 
 class ForkServer:
@@ -53,8 +55,14 @@ class ForkServer:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether ``fork`` does not wait: all is imported, or it has ended and says so."""
+        return (self.folder / READY).exists() or self._process.ended()
+
     def _start(self, start: Callable[[socket.socket, Sequence[str]], _ServerProcess]) -> None:
-        Path(self.address).unlink(missing_ok=True)
+        for file in (self.address, self.folder / READY):
+            Path(file).unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(self.address)
             listener.listen(_BACKLOG)
@@ -72,7 +80,7 @@ class ForkServer:
             start_new_session=True,
         )
         assert process.stdin is not None
-        return _ServerProcess(process.pid, process.stdin, process.wait)
+        return _ServerProcess(process.pid, process.stdin, process.wait, lambda: process.poll() is not None)
 
     def fork(self, request: Request, descriptors: Sequence[int]) -> Forked:
         """Raises OSError. A server that has ended is started again."""
@@ -106,10 +114,16 @@ def _fork(listener: socket.socket, modules: Sequence[str]) -> _ServerProcess:
             os.close(writing)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
+            show_command([sys.executable, "-m", "dovetail.runtime.processes.fork_server"])
             serve(listener, modules)
         except BaseException:  # noqa: BLE001 - a copy never goes on with what its original was about to do
             traceback.print_exc()
         finally:
             os._exit(1)
     os.close(reading)
-    return _ServerProcess(pid, os.fdopen(writing, "wb"), lambda: os.waitpid(pid, 0))
+    return _ServerProcess(pid, os.fdopen(writing, "wb"), lambda: os.waitpid(pid, 0), lambda: _has_ended(pid))
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a child has, which is not reaped by asking."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

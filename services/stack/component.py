@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,11 +12,19 @@ from dovetail.runtime.settings import Settings
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start a component once: its command, its own environment, and where it will answer."""
+    """How to start a component once: its command, its own environment, and where it will answer.
+
+    module   what the command runs in this interpreter, if it does
+    """
 
     argv: tuple[str, ...]
     endpoint: str
     environment: Mapping[str, str] = field(default_factory=dict)
+    module: str | None = None
+
+    @staticmethod
+    def of_module(module: str, endpoint: str, environment: Mapping[str, str]) -> Launch:
+        return Launch((sys.executable, "-m", module), endpoint, environment, module)
 
 
 class Component(Protocol):
@@ -23,6 +32,10 @@ class Component(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def module(self) -> str | None:
+        """The Python that it is; None for the programs of others."""
 
     @property
     def after(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ RUN_MARK = "DOVETAIL_STACK_RUN"
 # Start times are computed from the boot time, which moves by fractions of a second when the clock is set.
 _START_TOLERANCE_S = 2.0
 _POLL_S = 0.02
+_MARK_WIDTH = 12
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class ProcessIdentity:
 
 
 def run_mark(run_id: str, component: str) -> str:
-    """What the processes of a component carry in ``RUN_MARK``."""
-    return f"{run_id}/{component}"
+    """What the processes of a component carry in ``RUN_MARK``. All are of one length: they are exchanged in place."""
+    return f"{run_id}/{component:.<{_MARK_WIDTH}}"
 
 
 def marked_processes(run_id: str, component: str | None = None) -> list[ProcessIdentity]:

@@ -13,7 +13,6 @@ import argparse
 import os
 import queue
 import signal
-import subprocess
 import sys
 import time
 import uuid
@@ -22,12 +21,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import psutil
 import structlog
 
 from dovetail.changelog.errors import DovetailError
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
 from dovetail.runtime.logs.process_log import configure_logs
-from dovetail.runtime.packages import PACKAGE_ROOT
 from dovetail.runtime.processes.own_files import keep_to_owner
 from dovetail.runtime.settings import Settings, read_settings
 from dovetail.services.stack.component import Component
@@ -35,10 +34,13 @@ from dovetail.services.stack.components import in_start_order
 from dovetail.services.stack.files import StackFiles, locked
 from dovetail.services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes, run_mark
 from dovetail.services.stack.restarts import LIMIT, Restarts
+from dovetail.services.stack.starter import Started, Starter
 from dovetail.services.stack.state import ChildState, Phase, StackState, write_state
 
 log = structlog.get_logger(__name__)
 _TICK_S = 0.2
+_PYTHON = "python"
+"""What the interpreter that others are copied from is called among the components."""
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Supervisor:
     settings: Settings
     owner: ProcessIdentity | None = None
     signals: queue.SimpleQueue[signal.Signals] = field(default_factory=queue.SimpleQueue)
-    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    running: dict[str, Started] = field(default_factory=dict)
     deadlines: dict[str, float] = field(default_factory=dict)
     restarts: dict[str, Restarts] = field(default_factory=dict)
     state: StackState = field(init=False)
@@ -57,6 +59,7 @@ class Supervisor:
     def __post_init__(self) -> None:
         self.files = StackFiles(self.settings)
         self.state = StackState(uuid.uuid4().hex, ProcessIdentity.of(os.getpid()))
+        self.starter = Starter(self._environment(_PYTHON))
 
     def run(self) -> None:
         """Until told to stop; whatever ends the loop, no child outlives it."""
@@ -85,6 +88,7 @@ class Supervisor:
     def read_wanted(self) -> None:
         """Put the wanted components that do not run back to waiting."""
         request, *names = self.files.wanted.read_text().split()
+        self.starter.expect(in_start_order(names))
         for wanted in in_start_order(names):
             if self.state.child(wanted.name).phase in (Phase.STOPPED, Phase.EXITED):
                 self.restarts.pop(wanted.name, None)
@@ -121,7 +125,8 @@ class Supervisor:
 
     def _may_start(self, component: Component) -> bool:
         before = [self.state.child(name) for name in component.after]
-        return all(child.phase in (Phase.READY, Phase.STOPPED) for child in before)
+        after_all = all(child.phase in (Phase.READY, Phase.STOPPED) for child in before)
+        return after_all and self.starter.is_ready_for(component)
 
     def _is_due(self, component: Component) -> bool:
         return self._may_start(component) and time.monotonic() >= self.restarts[component.name].due_s
@@ -130,39 +135,30 @@ class Supervisor:
         """Start the process, and write down who it is before anything else happens."""
         try:
             launch = component.prepare(self.settings)
-            with log_file(component.name).open("ab") as output:
-                process = subprocess.Popen(
-                    launch.argv,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    cwd=PACKAGE_ROOT,
-                    env=os.environ
-                    | self.settings.as_environment()
-                    | dict(launch.environment)
-                    | {RUN_MARK: run_mark(self.state.run_id, component.name)},
-                )
-        except (DovetailError, OSError) as error:
+            environment = self._environment(component.name) | dict(launch.environment)
+            process = self.starter.start(launch, environment, log_file(component.name))
+            identity = ProcessIdentity.of(process.pid)
+        except (DovetailError, OSError, psutil.NoSuchProcess) as error:
             self._died(replace(child, process=None, reason=str(error)))
             return
         self.running[component.name] = process
         self.deadlines[component.name] = time.monotonic() + self.settings.start_timeout_s
-        identity = ProcessIdentity.of(process.pid)
         self._record(replace(child, phase=Phase.STARTING, process=identity, endpoint=launch.endpoint))
 
+    def _environment(self, component: str) -> dict[str, str]:
+        return os.environ | self.settings.as_environment() | {RUN_MARK: run_mark(self.state.run_id, component)}
+
     def _watch(self, component: Component, child: ChildState) -> None:
-        process = self.running[component.name]
-        if child.process is not None and child.process.find() is None:
-            # Its main thread is dead; the exit code comes with the last thread, which in a JVM takes a moment.
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_TICK_S)
-        exit_code = process.poll()
+        assert child.process is not None
+        if child.process.find() is not None:
+            if child.phase is Phase.STARTING:
+                self._await_answer(component, child, child.process.pid)
+            return
+        # Its main thread is dead; the exit code comes with the last thread, which in a JVM takes a moment.
+        exit_code = self.running[component.name].poll()
         if exit_code is not None:
             kill(marked_processes(self.state.run_id, component.name), self.settings.stop_timeout_s)
             self._died(replace(child, exit_code=exit_code, reason=_ending(exit_code)))
-        elif child.phase is Phase.STARTING:
-            self._await_answer(component, child, process.pid)
 
     def _await_answer(self, component: Component, child: ChildState, pid: int) -> None:
         if component.answers(self.settings, child.endpoint, pid):
@@ -198,6 +194,7 @@ class Supervisor:
         """End the components, last started first, then whatever else carries the mark of this run."""
         for child in reversed(self.state.children):
             self._end(child)
+        self.starter.close()
         kill(marked_processes(self.state.run_id), self.settings.stop_timeout_s)
 
     def _end(self, child: ChildState) -> None:

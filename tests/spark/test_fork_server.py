@@ -103,6 +103,39 @@ def test_an_exception_is_told_as_the_interpreter_tells_it(server: ForkServer) ->
     assert process.wait(_WAIT_S) == 1
 
 
+def test_it_is_listed_as_the_command_that_it_stands_for(tmp_path: Path) -> None:
+    (tmp_path / "forked_waits.py").write_text(_MODULES["waits"])
+    begun = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "OF": "server", "OWN": "server"}
+    server, output = ForkServer(["json"], os.environ | begun), Output()
+    with Path(os.devnull).open("rb") as nothing:
+        asked = Request("forked_waits", ("a b",), "/", os.environ | {"OF": "client", "OWN": "client"}, shown=("OF",))
+        process = server.fork(asked, (nothing.fileno(), output.end, output.end))
+    os.close(output.end)
+    assert output.line() == "ready"
+    listed = psutil.Process(process.pid)
+    assert [word for word in listed.cmdline() if word] == [sys.executable, "-m", "forked_waits", "a b"]
+    assert {name: listed.environ()[name] for name in ("OF", "OWN")} == {"OF": "client", "OWN": "server"}
+    process.close()
+    assert output.rest() == ""
+    server.close()
+
+
+def test_one_that_is_detached_goes_on_without_its_client_and_without_its_server(server: ForkServer) -> None:
+    output = Output()
+    with Path(os.devnull).open("rb") as nothing:
+        asked = Request("forked_waits", (), "/", dict(os.environ), detached=True)
+        process = server.fork(asked, (nothing.fileno(), output.end, output.end))
+    os.close(output.end)
+    assert output.line() == "ready"
+    process.close()
+    server.close()
+    listed = psutil.Process(process.pid)
+    assert os.getsid(process.pid) == process.pid
+    assert listed.status() != psutil.STATUS_ZOMBIE
+    listed.kill()
+    assert output.rest() == ""
+
+
 def test_further_descriptors_have_the_numbers_asked_for(server: ForkServer) -> None:
     output = Output()
     read, write = os.pipe()

@@ -65,6 +65,7 @@ logger.lifecycle.level=INFO
 class KafkaBroker:
     name: str = "kafka"
     after: tuple[str, ...] = ()
+    module: str | None = None
 
     def prepare(self, settings: Settings) -> Launch:
         # After a crash at the same address as before: the components that run already know that one.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 from dovetail.runtime.processes.listener import host_and_port
@@ -22,8 +21,8 @@ class LookupWorker:
 
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(settings.worker_port)
-        return Launch(
-            (sys.executable, "-m", self.module),
+        return Launch.of_module(
+            self.module,
             endpoint=f"http://{host_and_port(settings.worker_bind, port)}",
             environment={"DOVETAIL_WORKER_PORT": str(port)},
         )

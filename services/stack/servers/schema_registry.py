@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 from dovetail.runtime.processes.listener import host_and_port
@@ -23,8 +22,8 @@ class SchemaRegistry:
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(port_of(settings.schema_registry_url, settings.schema_registry_port))
         scheme = "http" if settings.schema_registry_tls_certificate is None else "https"
-        return Launch(
-            (sys.executable, "-m", self.module),
+        return Launch.of_module(
+            self.module,
             endpoint=f"{scheme}://{host_and_port(settings.schema_registry_bind, port)}",
             environment={"DOVETAIL_SCHEMA_REGISTRY_PORT": str(port)},
         )

@@ -36,8 +36,8 @@ class SparkRunner:
             "PYSPARK_PYTHON": sys.executable,
             "DOVETAIL_RUNNER_PORT": str(port),
         }
-        return Launch(
-            (sys.executable, "-m", self.module),
+        return Launch.of_module(
+            self.module,
             endpoint=f"http://{host_and_port(settings.runner_bind, port)}",
             environment=environment,
         )

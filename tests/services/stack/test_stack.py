@@ -130,6 +130,28 @@ def test_what_is_left_of_a_dead_component_is_ended_before_it_starts_again(tmp_pa
             assert [one.find() for one in family] == [None] * len(family)
 
 
+def test_components_are_copies_of_one_interpreter_and_need_it_no_longer(tmp_path: Path) -> None:
+    with temporary_stack(tmp_path, ("kafka", "registry", "serve")) as stack:
+        run_id = state_of(stack).run_id
+        [shared] = marked_processes(run_id, "python")
+        for name in ("registry", "serve"):
+            _, pid = status_of(stack, name)
+            assert pid is not None
+            listed = psutil.Process(pid)
+            assert [word for word in listed.cmdline() if word] == [sys.executable, "-m", f"dovetail.services.{name}"]
+            assert [marked.pid for marked in marked_processes(run_id, name)] == [pid]
+            assert listed.ppid() == shared.pid
+        before = status_of(stack, "serve")
+        kill([shared], timeout_s=10)
+        time.sleep(1.0)
+        assert status_of(stack, "serve") == before
+        assert httpx.get(f"{stack.endpoint('serve')}/health").status_code == 200
+        _, pid = before
+        assert pid is not None
+        kill_and_wait(pid)
+        await_ready(stack, "serve", after=pid)
+
+
 def await_ready(stack: Stack, name: str, after: int) -> ComponentStatus:
     """The component, when it answers with another process than ``after``."""
     deadline = time.monotonic() + 60
