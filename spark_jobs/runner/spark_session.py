@@ -198,13 +198,16 @@ def _keeps_files_in(scratch: Path, java_options: str) -> dict[str, str]:
     return {
         "spark.local.dir": str(scratch),
         "spark.driver.extraJavaOptions": f'{java_options} -Djava.io.tmpdir="{scratch}"',
-        "spark.python.unix.domain.socket.dir": _folder_of_sockets(scratch),
+        "spark.python.unix.domain.socket.dir": folder_of_sockets(scratch),
     }
 
 
-def _folder_of_sockets(scratch: Path) -> str:
-    """The name of a socket may have 107 bytes, 43 of them Spark's own; a longer folder leaves no room for it."""
-    return str(scratch) if len(os.fsencode(scratch)) <= 64 else tempfile.gettempdir()
+_LONGEST_SOCKET_FOLDER = 60
+
+
+def folder_of_sockets(scratch: Path) -> str:
+    """The name of a socket may have 107 bytes: Spark refuses a folder of more than it leaves room for."""
+    return str(scratch) if len(os.fsencode(scratch)) <= _LONGEST_SOCKET_FOLDER else tempfile.gettempdir()
 
 
 def _set_interpreter(master: str, chosen: str | None) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from dovetail.spark_jobs.runner.spark_session import WORKER_PYTHON, is_local
+from dovetail.spark_jobs.runner.spark_session import WORKER_PYTHON, folder_of_sockets, is_local
 
 
 def test_the_interpreter_of_the_workers_is_where_the_session_looks_for_it() -> None:
@@ -24,6 +25,20 @@ def test_a_local_master_runs_its_tasks_in_this_process(master: str) -> None:
 )
 def test_any_other_master_has_executors_elsewhere(master: str) -> None:
     assert not is_local(master)
+
+
+@pytest.mark.services
+def test_spark_takes_the_folder_of_its_sockets_however_long_that_of_the_data_is(spark: SparkSession) -> None:
+    jvm = spark.sparkContext._jvm  # noqa: SLF001
+    assert jvm is not None
+    setting = jvm.org.apache.spark.internal.config.Python.PYTHON_UNIX_DOMAIN_SOCKET_DIR()
+    kept = []
+    for length in range(50, 75):
+        scratch = Path("/" + "x" * (length - 1))
+        chosen = jvm.org.apache.spark.SparkConf(False).set(setting.key(), folder_of_sockets(scratch))
+        assert chosen.get(setting).get() == folder_of_sockets(scratch)
+        kept.append(folder_of_sockets(scratch) == str(scratch))
+    assert {*kept} == {True, False}
 
 
 @pytest.mark.services
