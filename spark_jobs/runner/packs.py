@@ -407,9 +407,13 @@ class Packs:
         for query in members:
             if at_work is not None and query.id in at_work.members:
                 self._noted(query, at_work.members[query.id])
-        if not self._rests(Checkpoint(pack), fails=fails):
+        checkpoint = Checkpoint(pack)
+        if not self._rests(checkpoint, fails=fails):
             with stopping(self._launch(pack, members, drain_only=True)) as settling:
                 settling.await_drained()
+        elif not checkpoint.has_state:
+            _LOG.info("the batches of %s since its last durable state are run again", pack.location)
+            self._launcher.settle_pack(pack, _by_key(members), self._launcher.settings.job)
 
     def _settled(self, query: Query) -> Alone:
         """A query that has been stopped, with each batch that it has begun committed."""
@@ -484,7 +488,7 @@ class Packs:
 
     def _launch(self, pack: Storage, members: Sequence[Query], *, drain_only: bool = False) -> RunningQuery:
         settings = replace(self._launcher.settings.job, drain_only=drain_only)
-        return self._launcher.started_pack(pack, {str(query.id): query for query in members}, settings)
+        return self._launcher.started_pack(pack, _by_key(members), settings)
 
     def _count(self, pack: Storage, error: DovetailError, views: frozenset[int]) -> None:
         """What a failure says against a pack: all of what is not its environment's, and that if it goes on.
@@ -600,6 +604,11 @@ class Packs:
     def _say(self, query: Query, said: str) -> None:
         with suppress(ServiceUnavailable):
             self._launcher.catalog.report(query.id, now_ms=now_ms(), actual=Actual.PACKING, error=redacted(said))
+
+
+def _by_key(members: Sequence[Query]) -> dict[str, Query]:
+    """By what the part of each in the state of all is called."""
+    return {str(query.id): query for query in members}
 
 
 def _at_once(work: Callable[[_One], _Made], every: Sequence[_One]) -> list[_Made]:

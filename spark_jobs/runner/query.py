@@ -143,20 +143,8 @@ class RunningQuery:
     ) -> RunningQuery:
         """Start the pack that ``storage`` holds, or resume it. Raises as ``start``."""
         checkpoint = Checkpoint(storage)
-        origin = checkpoint.expect_origin()
-        dataflow = read_together([member.dataflow for member in members])
-        job = job_of(session, dataflow, name, "", brokers, storage, origin, settings)
-        target = replace(
-            job.target,
-            message_bytes=max(member.target.message_bytes for member in members),
-            letter_bytes=max(member.target.letter_bytes for member in members),
-            late_bytes=max(member.target.late_bytes for member in members),
-        )
-        starts = tuple(start for member in members for start in member.scan_starts)
-        # Not those of the origin: some may be of members that have left.
-        topic_ids = {topic: known for member in members for topic, known in member.topic_ids.items()}
-        job = replace(job, members=tuple(members), target=target, scan_starts=starts, topic_ids=topic_ids)
-        return RunningQuery(session, _taken_over(job, origin), checkpoint, settings)
+        job = _job_of_pack(session, name, brokers, checkpoint, members, settings)
+        return RunningQuery(session, _taken_over(job, checkpoint.expect_origin()), checkpoint, settings)
 
     # -- running
 
@@ -350,6 +338,43 @@ class RunningQuery:
         """Of a fused query: have the state of the last committed batch in the checkpoint."""
         if self._job.fused and not self._job.remote_executors and (end := self._checkpoint.committed_end):
             settle(self._job, end, replay=replay)
+
+
+def settle_pack(
+    session: SparkSession,
+    name: str,
+    brokers: BrokerAddress,
+    storage: Storage,
+    members: Sequence[Job],
+    settings: JobSettings,
+) -> None:
+    """Have the state of a pack at rest in its checkpoint, as of its last committed batch, whatever has begun since."""
+    checkpoint = Checkpoint(storage)
+    if end := checkpoint.committed_end:
+        settle(_job_of_pack(session, name, brokers, checkpoint, members, settings), end, replay=True)
+
+
+def _job_of_pack(
+    session: SparkSession,
+    name: str,
+    brokers: BrokerAddress,
+    checkpoint: Checkpoint,
+    members: Sequence[Job],
+    settings: JobSettings,
+) -> Job:
+    origin = checkpoint.expect_origin()
+    dataflow = read_together([member.dataflow for member in members])
+    job = job_of(session, dataflow, name, "", brokers, checkpoint.storage, origin, settings)
+    target = replace(
+        job.target,
+        message_bytes=max(member.target.message_bytes for member in members),
+        letter_bytes=max(member.target.letter_bytes for member in members),
+        late_bytes=max(member.target.late_bytes for member in members),
+    )
+    starts = tuple(start for member in members for start in member.scan_starts)
+    # Not those of the origin: some may be of members that have left.
+    topic_ids = {topic: known for member in members for topic, known in member.topic_ids.items()}
+    return replace(job, members=tuple(members), target=target, scan_starts=starts, topic_ids=topic_ids)
 
 
 def fenced(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -> int:
