@@ -95,7 +95,9 @@ class Scope:
         if not found and self.outer is not None and self.outer.knows(column):
             return self.outer.find(column, clause)
         if found:
-            choices = ", ".join(f"{candidate.table}.{candidate.name}" for candidate in found)
+            # Of one that USING merged, its halves can be named.
+            halves = (one for one in self.columns if one.table in self.tables and _same(one.name, column.name))
+            choices = ", ".join(dict.fromkeys(f"{one.table}.{one.name}" for one in halves if not one.spent))
             raise UnknownName(f'column "{column.name}" is ambiguous', where=where, fix=f"write one of: {choices}")
         if column.table and not any(_same(column.table, table) for table in self.tables):
             fix = suggestion(column.table, self.tables)

@@ -68,6 +68,11 @@ def test_output_columns(world: World, query: str, columns: list[str]) -> None:
         ("SELECT l.w FROM l", '"l" has no column "w"', "there are:"),
         ("SELECT x.v FROM l", 'no "x" in FROM', "there are: l"),
         ("SELECT k FROM l JOIN r ON l.k = r.k", 'column "k" is ambiguous', "write one of: l.k, r.k"),
+        (
+            "SELECT k FROM l JOIN r USING (k) JOIN r AS s ON l.k = s.k",
+            '"k" is ambiguous',
+            "write one of: l.k, r.k, s.k",
+        ),
         ("SELECT v FROM ll", 'no stream, view or dictionary "ll"', "did you mean"),
         ("SELECT v FROM l JOIN l ON true", '"l" stands twice', "its own alias"),
         ("SELECT uper(w) FROM r", "there is no function uper()", "did you mean upper(text)?"),
