@@ -14,6 +14,7 @@ import pytest
 from dovetail.services.stack.state import read_state
 from tests.docs.pages import Page
 from tests.paths import ROOT
+from tests.services.cli.test_manual import PAGES
 from tests.test_rooms import ROOMS
 
 
@@ -45,7 +46,8 @@ def test_it_holds_every_file_of_the_package_and_no_other_name(wheel: Path) -> No
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     tracked = run("git", "ls-files", "--", *ROOMS, cwd=ROOT).splitlines()
     expected = {name if name.startswith("dovetail/") else f"dovetail/{name}" for name in tracked}
-    assert inside == expected - {f"dovetail/{room}" for room in ROOMS}
+    pages = {f"dovetail/docs/{page}.md" for page in PAGES}
+    assert inside == expected - {f"dovetail/{link}" for link in (*ROOMS, "docs")} | pages
     assert "dovetail/py.typed" in inside  # without it no type checker of a user believes its types
 
 

@@ -20,6 +20,7 @@ from dovetail.changelog.errors import DovetailError, SqlError
 from dovetail.changelog.suggest import choice
 from dovetail.services.cli.completion import NameCompleter
 from dovetail.services.cli.failures import show_error
+from dovetail.services.cli.manual import show_manual
 from dovetail.services.cli.row_format import Mode
 from dovetail.services.cli.run import execute
 from dovetail.services.cli.shell.backslash import STATEMENTS, is_backslash, refuse_backslash
@@ -58,6 +59,7 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   PAUSE v | RESUME v | TERMINATE v
   BACKUP VIEW v TO 'folder' | RESTORE VIEW v FROM 'folder'
   \\mode table | changelog         what a SELECT that goes on and PRINT show: the current rows in place, or each change
+  help asof | help late rows       a page of the documentation; the sections whose headings have the words
   \\d lists what there is, \\d s describes it, \\df functions, \\dt topics, \\dv views; \\q or Ctrl-D leaves"""
 
 
@@ -86,6 +88,10 @@ class Console:
         if _command(text) in _HELP_WORDS:
             self._screen.line(_HELP)
             return
+        first, _, words = _command(text).partition(" ")
+        if first in _HELP_WORDS:
+            self._show_manual(words)
+            return
         if (wanted := mode_of(text)) is not None:
             self._set_mode(wanted)
             return
@@ -98,6 +104,12 @@ class Console:
             show_error(self._screen, error)
         except KeyboardInterrupt:
             self._screen.note("cancelled")
+
+    def _show_manual(self, words: str) -> None:
+        try:
+            show_manual(self._screen, words.strip())
+        except DovetailError as error:
+            show_error(self._screen, error)
 
     def _set_mode(self, wanted: str) -> None:
         """``wanted``: '' asks which it is."""
@@ -142,7 +154,8 @@ def is_finished(document: Document) -> bool:
     """
     if document.text_after_cursor.strip():
         return False
-    if complete(document.text) or _command(document.text) in ("", *_LEAVE, *_HELP_WORDS):
+    command = _command(document.text)
+    if complete(document.text) or command in ("", *_LEAVE) or command.partition(" ")[0] in _HELP_WORDS:
         return True
     return is_backslash(document.text)
 

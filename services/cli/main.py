@@ -228,6 +228,20 @@ def serve() -> None:
         run_server(found_settings(say=screen.note))
 
 
+@app.command(epilog="Examples: `dovetail docs`, `dovetail docs asof`, `dovetail docs late rows`")
+def docs(
+    words: Annotated[list[str] | None, typer.Argument(help="A page, or words of a heading.")] = None,
+) -> None:
+    """Read the documentation: what pages there are, one of them, or the sections about something."""
+    from dovetail.services.cli.failures import told
+    from dovetail.services.cli.manual import show_manual
+    from dovetail.services.cli.show import Screen
+
+    screen = Screen()
+    with told(screen):
+        show_manual(screen, " ".join(words or ()))
+
+
 @app.command("version", epilog="Example: `dovetail version`")
 def show_version() -> None:
     """Show the version."""
