@@ -106,8 +106,9 @@ def _selected(context: Context, schema: StreamSchema, statement: Insert) -> pa.T
     names = statement.columns or [column.name for column in schema.columns]
     if len(names) != len(plan.columns):
         raise SqlError(
-            f"the query has {len(plan.columns)} columns, and {len(names)} are to be filled: {', '.join(names)}",
+            f"the query has {_columns(len(plan.columns))}, but INSERT fills {_columns(len(names))}: {', '.join(names)}",
             where=f'INSERT INTO "{schema.name}"',
+            fix=f"select a value for each, or name those that it gives: INSERT INTO {schema.name} (..) SELECT ..",
         )
     found = dict(zip(names, answer(context, plan.snapshot).columns, strict=True))
     rows = Changes.of(_declared(schema, found, _cast)).table
@@ -261,3 +262,7 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedAr
 
 def _counted(verb: str, count: int) -> str:
     return f"{verb} {count:,} row{'' if count == 1 else 's'}"
+
+
+def _columns(count: int) -> str:
+    return f"{count} column{'' if count == 1 else 's'}"

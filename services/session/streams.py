@@ -40,7 +40,7 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
     """An own stream gets a topic of its name; an external one finds its topic there. Records that are there stay."""
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.what} {statement.name} exists already")
+        return Done(f"{existing.what} {statement.name} exists already{_differences(existing.definition, statement)}")
     context.catalog.expect_free(statement)
     if statement.of_schema:
         statement = with_columns(context, statement)
@@ -68,6 +68,17 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
         context.catalog.drop(Drop("stream", statement.name), now_ms=context.now_ms)
         raise
     return Done(f"{_created(statement, existing)}{'' if made else _over_records(statement, topic, existing)}")
+
+
+def _differences(existing: RelationDefinition, wanted: CreateStream) -> str:
+    """In which columns a stream is another one than was asked for; '' where the columns come from a schema."""
+    if not isinstance(existing, CreateStream) or wanted.of_schema:
+        return ""
+    there, asked = ({column.name: column.type for column in one.columns} for one in (existing, wanted))
+    said = [f"without {name}" for name in asked if name not in there]
+    said += [f"with {name}" for name in there if name not in asked]
+    said += [f"with {name} of another type" for name in asked if name in there and there[name] != asked[name]]
+    return f", {', '.join(said)}" if said else ""
 
 
 def _created(statement: CreateStream, existing: Relation | None) -> str:

@@ -254,7 +254,7 @@ def from_now_on(plan: Plan) -> str:
     names = dict.fromkeys(scan.stream.name for scan in _inputs(plan) if scan.latest)
     if not names:
         return ""
-    return f"it reads {', '.join(names)} from now on, with SETTINGS seek_to = 'earliest' from the beginning"
+    return f"it reads {', '.join(names)} from now on; add SETTINGS seek_to = 'earliest' to read from the beginning"
 
 
 def _make_topics(context: Context, plan: Plan, fragments: Iterable[Query], made: list[str]) -> None:

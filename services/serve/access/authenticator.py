@@ -85,8 +85,8 @@ def expect_role(user: User, needed: Role, what: str) -> None:
     """Raises RequestRefused, 403."""
     if not user.role.includes(needed):
         raise RequestRefused(
-            f'the user "{user.name}" is a {user.role}, and {what} is for a {needed}',
+            f'{what} needs the role {needed}, and the user "{user.name}" has the role {user.role}',
             where=f"role {user.role}",
-            fix=f"ask a {needed} to do it, or an admin for such a token: dovetail user add NAME --role {needed}",
+            fix=f"ask an admin for a token of that role: dovetail user add NAME --role {needed}",
             status=HTTPStatus.FORBIDDEN,
         )

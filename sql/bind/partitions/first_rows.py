@@ -110,18 +110,24 @@ def _row_number(select: exp.Select, by: Sequence[exp.Expr]) -> exp.Window:
 
 
 def row_count(select: exp.Query, name: str, missing: int) -> int:
-    """The whole number in the clause ``name``, LIMIT or OFFSET. Raises Unsupported for anything else."""
+    """The whole number in the clause ``name``, LIMIT or OFFSET; of one beyond what can be counted, the most that can.
+    Raises Unsupported for anything else.
+    """
     clause = select.args.get(name)
     if clause is None:
         return missing
     value = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
     if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdecimal():
         raise Unsupported(
-            f"{name.upper()} takes a whole number",
+            f"{name.upper()} takes a whole number, 0 or more",
             where=place_of(clause, name.upper()),
             fix="LIMIT 10; of ties WHERE r <= 10 over rank() OVER (ORDER BY ..) AS r",
         )
-    return int(value.name)
+    return min(int(value.name), _MOST_ROWS)
+
+
+_MOST_ROWS = 2**62
+"""Of LIMIT and of OFFSET, so that both together fit an int64."""
 
 
 def _written(term: exp.Expr, select: exp.Select) -> exp.Expr:

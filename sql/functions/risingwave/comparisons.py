@@ -64,7 +64,7 @@ def _expect_value(beside: Typed, written: Typed, made: Typed) -> None:
     name = beside.tree.name.rpartition(".")[2] if isinstance(beside.tree, exp.Column) else ""
     text = quoted(str(written.literal)).sql()
     raise SqlError(
-        f"{name or 'what stands beside it'} is {name_of(kind)}, and {text} is none",
+        f"{text} is not a valid {name_of(kind)}, the type of {name or 'what it is compared with'}",
         fix=f"compare with a value of that type; or compare texts: CAST({name or '..'} AS varchar) = {text}",
     )
 

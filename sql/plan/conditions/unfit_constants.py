@@ -59,7 +59,7 @@ class UnfitConstant:
 
     @property
     def what(self) -> str:
-        return f"{self.name or 'what stands beside it'} is {self.kind}, and {self.literal} is none"
+        return f"{self.literal} is not a valid {self.kind}, the type of {self.name or 'what it is compared with'}"
 
     def refusal(self, place: str) -> SqlError:
         texts = f"CAST({self.name or '..'} AS string) = {self.literal}"

@@ -581,7 +581,7 @@ def test_a_view_of_new_rows_goes_on_in_its_topic(session: Session) -> None:
     session.run("CREATE STREAM clicks (id int64)")
     [done] = session.run("CREATE MATERIALIZED VIEW even AS SELECT id FROM clicks WHERE id % 2 = 0")
     assert isinstance(done, Done)
-    assert "it reads clicks from now on, with SETTINGS seek_to = 'earliest' from the beginning" in done.text
+    assert "it reads clicks from now on; add SETTINGS seek_to = 'earliest' to read from the beginning" in done.text
     live = session.execute(parse_one("SELECT id FROM clicks"))
     assert isinstance(live, Live)
     assert "it reads clicks from now on" in live.notes[0]

@@ -157,6 +157,12 @@ def test_names_are_unique(session: Session) -> None:
     session.run("CREATE STREAM s (id int64)")
     assert "there is a stream" in failure(session, "CREATE STREAM s (id int64)").what
     assert session.run("CREATE STREAM IF NOT EXISTS s (id int64)") == [Done("stream s exists already")]
+    other = "CREATE STREAM IF NOT EXISTS s (n int32, extra string)"
+    session.run("CREATE STREAM n (id int64, n int64)")
+    assert session.run(other) == [Done("stream s exists already, without n, without extra, with id")]
+    assert session.run(other.replace(" s ", " n ")) == [
+        Done("stream n exists already, without extra, with id, with n of another type")
+    ]
 
 
 @pytest.mark.parametrize(

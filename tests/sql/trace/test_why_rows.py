@@ -191,7 +191,7 @@ def test_what_cannot_be_traced_is_refused_with_what_can(query: str, where: str, 
 @pytest.mark.parametrize(
     ("where", "said", "fix"),
     [
-        ("id = 'five'", "id is integer, and 'five' is none", "compare with a value of that type"),
+        ("id = 'five'", "'five' is not a valid integer, the type of id", "compare with a value of that type"),
         ("id = CAST('five' AS int)", "id is int32, and is compared with NULL", "id = .."),
         ("name = 5", "mix varchar and integer", "::"),
         ("x = 1", "x", "id"),

@@ -133,5 +133,5 @@ def test_a_drop_of_more_is_asked_about(opened: Opened, shop: Shop) -> None:
 def test_a_reader_may_look_and_no_more(opened: Opened) -> None:
     page = opened("sql", role=Role.READER)
     run(page, "SELECT 1 AS a; PAUSE sales")
-    expect(page.get_by_role("alert")).to_contain_text("is a reader")
+    expect(page.get_by_role("alert")).to_contain_text("has the role reader")
     expect(page.locator("section.result")).to_have_count(0)
