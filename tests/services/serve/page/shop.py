@@ -17,6 +17,8 @@ from dovetail.runtime.clock import now_ms
 from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.stack import Stack, temporary_stack
+from dovetail.services.stack.files import StackFiles
+from dovetail.services.stack.state import read_state
 
 EVERYTHING = ("kafka", "redis", "registry", "spark", "worker", "serve")
 _NAMES = {Role.READER: "rita", Role.WRITER: "will", Role.ADMIN: "ada"}
@@ -63,6 +65,18 @@ class Shop:
         """Its supervisor starts it again, at the same port."""
         [pid] = [one.pid for one in self.stack.status() if one.name == "serve" and one.pid is not None]
         os.kill(pid, signal.SIGKILL)
+
+    @contextmanager
+    def without_server(self) -> Iterator[None]:
+        """It stays away until the end: its supervisor, which would start it within a second, is halted."""
+        state = read_state(StackFiles(self.stack.settings).state)
+        assert state is not None
+        os.kill(state.supervisor.pid, signal.SIGSTOP)
+        try:
+            self.end_server()
+            yield
+        finally:
+            os.kill(state.supervisor.pid, signal.SIGCONT)
 
     def spoil(self, topic: str, value: bytes) -> None:
         """A record that another program has written."""

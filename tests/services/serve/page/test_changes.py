@@ -155,8 +155,8 @@ def test_it_goes_on_after_the_server_was_killed(opened: Opened, shop: Shop) -> N
     first = {"1", "2", "3", "4", "79"}
     for number in first:
         expect(rows(page).locator(f"td:nth-child(2):text-is('{number}')")).to_have_count(1)
-    shop.end_server()
-    expect(page.get_by_role("alert")).to_be_visible()
+    with shop.without_server():
+        expect(page.get_by_role("alert")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
     shop.order((80, "tea", 1.0))
     expect(rows(page).first).to_contain_text("80")
