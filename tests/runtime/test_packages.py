@@ -9,8 +9,8 @@ from tests.paths import ROOT
 from tests.test_rooms import ROOMS
 
 
-def test_the_package_has_a_link_to_each_room_beside_it() -> None:
+def test_the_package_has_a_link_to_each_room_beside_it_and_to_the_documentation() -> None:
     assert PACKAGE_ROOT == ROOT
-    rooms = {path.name: path for path in (PACKAGE_ROOT / "dovetail").iterdir() if path.is_symlink()}
-    assert rooms.keys() == ROOMS.keys() - {"dovetail"}
-    assert all(rooms[name].readlink() == Path("..") / name for name in rooms)
+    links = {path.name: path for path in (PACKAGE_ROOT / "dovetail").iterdir() if path.is_symlink()}
+    assert links.keys() == ROOMS.keys() - {"dovetail"} | {"docs"}
+    assert all(links[name].readlink() == Path("..") / name for name in links)
