@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -11,6 +11,7 @@ from dovetail.changelog.errors import Interrupted, SqlError, SyntaxFault
 from dovetail.changelog.work.interruption import Interruption
 from dovetail.sql.syntax.grammar.hints.trial import tried
 from dovetail.sql.syntax.parse import parse
+from tests.processor_time import least_spent
 from tests.sql.planner import Planner
 
 WINDOW = "sum(v) OVER (PARTITION BY k ORDER BY v) AS a"
@@ -37,18 +38,16 @@ REPEATED = {
 SHORT = 8_000
 
 
-def spent(text: str) -> float:
-    began = time.process_time()
+def read(text: str) -> None:
     with suppress(SqlError):
         parse(text)
-    return time.process_time() - began
 
 
 @pytest.mark.parametrize("name", REPEATED)
 def test_four_times_the_text_takes_no_more_than_eight_times_as_long(name: str) -> None:
     before, repeated, after = REPEATED[name]
     short, long = (before + repeated * (size // len(repeated)) + after for size in (SHORT, 4 * SHORT))
-    short_s, long_s = (min(spent(text), spent(text)) for text in (short, long))
+    short_s, long_s = (least_spent(partial(read, text)) for text in (short, long))
     assert long_s < 8 * max(short_s, 0.05)
 
 
@@ -79,11 +78,8 @@ def test_planning_four_times_the_branches_takes_no_more_than_eight_times_as_long
     more = branch[branch.index(" WHEN") :]
 
     def planned(branches: int) -> float:
-        began = time.process_time()
-        planner.plan(f"SELECT {branch}{more * branches} END AS z FROM s")
-        return time.process_time() - began
+        return least_spent(lambda: planner.plan(f"SELECT {branch}{more * branches} END AS z FROM s"))
 
-    planned(10)
     short, long = planned(100), planned(400)
     assert long < 8 * max(short, 0.05)
 
@@ -102,9 +98,7 @@ def test_planning_four_times_the_select_list_takes_no_more_than_eight_times_as_l
 
     def planned(items: int) -> float:
         listed = ", ".join(item.format(number, number + 1) for number in range(items))
-        began = time.process_time()
-        planner.plan(f"SELECT {listed} FROM s")
-        return time.process_time() - began
+        return least_spent(lambda: planner.plan(f"SELECT {listed} FROM s"))
 
-    short, long = (min(planned(items), planned(items)) for items in (few, 4 * few))
+    short, long = planned(few), planned(4 * few)
     assert long < 8 * max(short, 0.05)
