@@ -47,7 +47,6 @@ class _Server:
         self._listener = listener
         self._ended, self._wakeup = socket.socketpair()
         self._clients: dict[int, socket.socket] = {}
-        self._detached: set[int] = set()
         self._waiting = selectors.DefaultSelector()
 
     def serve(self) -> None:
@@ -91,9 +90,8 @@ class _Server:
         for descriptor in descriptors:
             os.close(descriptor)
         self._clients[pid] = connection
-        if request.detached:
-            self._detached.add(pid)
-        self._waiting.register(connection, selectors.EVENT_READ, pid)
+        if not request.detached:
+            self._waiting.register(connection, selectors.EVENT_READ, pid)
         with suppress(OSError):
             connection.sendall(NUMBER.pack(pid))
 
@@ -113,7 +111,6 @@ class _Server:
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 pid, status = ended
                 connection = self._clients.pop(pid)
-                self._detached.discard(pid)
                 with suppress(KeyError):
                     self._waiting.unregister(connection)
                 with suppress(OSError):
@@ -129,7 +126,7 @@ class _Server:
             numbers = connection.recv(64)
         except OSError:
             numbers = b""
-        for number in numbers or (() if pid in self._detached else (signal.SIGTERM,)):
+        for number in numbers or (signal.SIGTERM,):
             os.kill(pid, number)
         if not numbers:
             self._waiting.unregister(connection)

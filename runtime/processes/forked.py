@@ -27,7 +27,7 @@ MOST_DESCRIPTORS = 8
 READY = "ready"
 """The file beside the socket of a server that has imported what it is to import."""
 LOST = -signal.SIGKILL
-"""The end code of a process whose server has ended before it could tell: such a process ends as well."""
+"""The end code of a process whose server has ended before it could tell: unless detached, it ends as well."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Request:
     """What ``python -m module arguments`` would be, in this folder and with this environment.
 
     descriptors   the numbers that the sent descriptors are to have in the process, standard input first
-    detached      it leads a session of its own, and goes on when its client, or the server, has ended
+    detached      it leads a session of its own, takes no signals of its client, and goes on when that or the server
+                  has ended
     shown         variables of the server's own environment that others read of the process as ``environment`` has them;
                   their values are as long as the server's
     """

@@ -27,12 +27,17 @@ def show_manual(screen: Screen, words: str) -> None:
     Raises UnknownName where nothing is called so, StackError where the package has no pages.
     """
     pages = _pages()
-    sections = list(_sections(pages))
     if not words:
         _show_contents(screen, pages)
     elif (page := _page_of(words, pages)) is not None:
         _show(screen, page.read_text())
-    elif about := _outermost([one for one in sections if one.is_about(words)]):
+    else:
+        _show_sections(screen, words, pages)
+
+
+def _show_sections(screen: Screen, words: str, pages: Mapping[str, Path]) -> None:
+    sections = list(_sections(pages))
+    if about := _outermost([one for one in sections if one.is_about(words)]):
         _show(screen, "\n\n".join(f"*{one.page}*\n\n{one.text}" for one in about))
     elif mentions := [one for one in sections if one.mentions(words)]:
         for one in mentions:

@@ -19,7 +19,7 @@ from dovetail.runtime.query_plan import plan_of
 from dovetail.runtime.storage.places import folder_name, storage_at
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.runner.job_settings import JobSettings
-from dovetail.spark_jobs.runner.query import RunningQuery, job_of, settle_pack, topic_ids_now
+from dovetail.spark_jobs.runner.query import RunningQuery, job_of, job_of_pack, settle_at_rest, topic_ids_now
 from dovetail.spark_jobs.runner.runner_settings import RunnerSettings
 from dovetail.spark_jobs.stages.at_fault import at_fault, blame, told_with_notes
 from dovetail.spark_jobs.stages.job import Job
@@ -90,15 +90,15 @@ class Launcher:
 
     def started_pack(self, pack: Storage, members: Mapping[str, Query], settings: JobSettings) -> RunningQuery:
         """``members``: by the key of their state. What is raised says for which of them it is (``at_fault``)."""
-        name = pack.location.rpartition("/")[2]
-        return RunningQuery.start_pack(self.session, name, self.brokers, pack, self._jobs(members), settings)
+        return RunningQuery.start_pack(self.session, self._job_of_pack(pack, members, settings), settings)
 
-    def settle_pack(self, pack: Storage, members: Mapping[str, Query], settings: JobSettings) -> None:
-        """Have the state of one at rest in its checkpoint, though its next batch comes to no end."""
-        name = pack.location.rpartition("/")[2]
-        settle_pack(self.session, name, self.brokers, pack, self._jobs(members), settings)
+    def settle_pack(self, pack: Storage, members: Mapping[str, Query]) -> None:
+        """Have the state of one at rest in its checkpoint, though its next batch comes to no end. Raises as
+        ``started_pack``.
+        """
+        settle_at_rest(self._job_of_pack(pack, members, self.settings.job), replay=True)
 
-    def _jobs(self, members: Mapping[str, Query]) -> list[Job]:
+    def _job_of_pack(self, pack: Storage, members: Mapping[str, Query], settings: JobSettings) -> Job:
         jobs, failures = [], []
         for key, query in members.items():
             try:
@@ -108,7 +108,7 @@ class Launcher:
                 failures.append(failure)
         if failures:
             raise _for_all(failures)
-        return jobs
+        return job_of_pack(self.session, self.brokers, pack, jobs, settings)
 
     def _member(self, key: str, query: Query) -> Job:
         """Raises CheckpointMismatch, RecordsGone where it is another view, or reads another topic, than it was."""

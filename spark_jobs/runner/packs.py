@@ -411,9 +411,9 @@ class Packs:
         if not self._rests(checkpoint, fails=fails):
             with stopping(self._launch(pack, members, drain_only=True)) as settling:
                 settling.await_drained()
-        elif not checkpoint.has_state:
+        elif fails and not checkpoint.has_state:
             _LOG.info("the batches of %s since its last durable state are run again", pack.location)
-            self._launcher.settle_pack(pack, _by_key(members), self._launcher.settings.job)
+            self._launcher.settle_pack(pack, _by_key(members))
 
     def _settled(self, query: Query) -> Alone:
         """A query that has been stopped, with each batch that it has begun committed."""

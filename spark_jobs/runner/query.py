@@ -133,17 +133,9 @@ class RunningQuery:
         return RunningQuery(session, _taken_over(job, origin) if resumed else job, checkpoint, settings)
 
     @staticmethod
-    def start_pack(
-        session: SparkSession,
-        name: str,
-        brokers: BrokerAddress,
-        storage: Storage,
-        members: Sequence[Job],
-        settings: JobSettings,
-    ) -> RunningQuery:
-        """Start the pack that ``storage`` holds, or resume it. Raises as ``start``."""
-        checkpoint = Checkpoint(storage)
-        job = _job_of_pack(session, name, brokers, checkpoint, members, settings)
+    def start_pack(session: SparkSession, job: Job, settings: JobSettings) -> RunningQuery:
+        """Start a pack, or resume it. ``job``: as ``job_of_pack`` gives it. Raises as ``start``."""
+        checkpoint = Checkpoint(job.checkpoint)
         return RunningQuery(session, _taken_over(job, checkpoint.expect_origin()), checkpoint, settings)
 
     # -- running
@@ -265,7 +257,7 @@ class RunningQuery:
             if failure := self.error():
                 raise failure
             time.sleep(_LOOK_S)
-        self._settle(replay=True)
+        settle_at_rest(self._job, replay=True)
 
     @property
     def _committed_batch(self) -> int:
@@ -332,49 +324,16 @@ class RunningQuery:
             fence(replace(self._job.target, epoch=_new_epoch(), broker_wait_s=_LAST_CALL_S), self._job.writers)
         # Where that fails, the batches since the last version are run again.
         with suppress(DovetailError, OSError):
-            self._settle(replay=False)
-
-    def _settle(self, *, replay: bool) -> None:
-        """Of a fused query: have the state of the last committed batch in the checkpoint."""
-        if self._job.fused and not self._job.remote_executors and (end := self._checkpoint.committed_end):
-            settle(self._job, end, replay=replay)
+            settle_at_rest(self._job, replay=False)
 
 
-def settle_pack(
-    session: SparkSession,
-    name: str,
-    brokers: BrokerAddress,
-    storage: Storage,
-    members: Sequence[Job],
-    settings: JobSettings,
-) -> None:
-    """Have the state of a pack at rest in its checkpoint, as of its last committed batch, whatever has begun since."""
-    checkpoint = Checkpoint(storage)
-    if end := checkpoint.committed_end:
-        settle(_job_of_pack(session, name, brokers, checkpoint, members, settings), end, replay=True)
+def settle_at_rest(job: Job, *, replay: bool) -> None:
+    """Of a fused query: have the state of its last committed batch in the checkpoint, whatever has begun since.
 
-
-def _job_of_pack(
-    session: SparkSession,
-    name: str,
-    brokers: BrokerAddress,
-    checkpoint: Checkpoint,
-    members: Sequence[Job],
-    settings: JobSettings,
-) -> Job:
-    origin = checkpoint.expect_origin()
-    dataflow = read_together([member.dataflow for member in members])
-    job = job_of(session, dataflow, name, "", brokers, checkpoint.storage, origin, settings)
-    target = replace(
-        job.target,
-        message_bytes=max(member.target.message_bytes for member in members),
-        letter_bytes=max(member.target.letter_bytes for member in members),
-        late_bytes=max(member.target.late_bytes for member in members),
-    )
-    starts = tuple(start for member in members for start in member.scan_starts)
-    # Not those of the origin: some may be of members that have left.
-    topic_ids = {topic: known for member in members for topic, known in member.topic_ids.items()}
-    return replace(job, members=tuple(members), target=target, scan_starts=starts, topic_ids=topic_ids)
+    replay  where that takes to run batches again
+    """
+    if job.fused and not job.remote_executors and (end := Checkpoint(job.checkpoint).committed_end):
+        settle(job, end, replay=replay)
 
 
 def fenced(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -> int:
@@ -480,6 +439,25 @@ def job_of(
         drain_only=settings.drain_only,
         partitions={topic: len(topics.partitions(client, topic)) for topic in sorted(told)},
     )
+
+
+def job_of_pack(
+    session: SparkSession, brokers: BrokerAddress, pack: Storage, members: Sequence[Job], settings: JobSettings
+) -> Job:
+    """What the workers of a pack get: its members read together, and each writes to its own topics."""
+    dataflow = read_together([member.dataflow for member in members])
+    name, origin = pack.location.rpartition("/")[2], Checkpoint(pack).expect_origin()
+    job = job_of(session, dataflow, name, "", brokers, pack, origin, settings)
+    target = replace(
+        job.target,
+        message_bytes=max(member.target.message_bytes for member in members),
+        letter_bytes=max(member.target.letter_bytes for member in members),
+        late_bytes=max(member.target.late_bytes for member in members),
+    )
+    starts = tuple(start for member in members for start in member.scan_starts)
+    # Not those of the origin: some may be of members that have left.
+    topic_ids = {topic: known for member in members for topic, known in member.topic_ids.items()}
+    return replace(job, members=tuple(members), target=target, scan_starts=starts, topic_ids=topic_ids)
 
 
 def _durable_every_s(

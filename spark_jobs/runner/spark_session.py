@@ -221,14 +221,14 @@ def _set_interpreter(master: str, chosen: str | None) -> str:
     forks = is_local(master) and chosen is None and os.access(WORKER_PYTHON, os.X_OK)
     interpreter = str(WORKER_PYTHON) if forks else chosen or sys.executable
     os.environ.pop(FORK_SERVER, None)
-    os.environ["DOVETAIL_WORKER_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["DOVETAIL_WORKER_PYTHON"] = sys.executable
+    # Of the driver, too, where it can fork: Spark asks Python which sources are installed as a session starts.
+    os.environ["PYSPARK_DRIVER_PYTHON"] = interpreter if forks else sys.executable
     os.environ["PYSPARK_PYTHON"] = interpreter
     # No worker multiplies matrices; the threads for it would only be started and stopped.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")]))
     if forks:
-        # What Spark itself asks of Python at the start of a session, the sources that are installed, too.
-        os.environ["PYSPARK_DRIVER_PYTHON"] = interpreter
         os.environ[FORK_SERVER] = _fork_server().address
     return interpreter
 

@@ -18,7 +18,7 @@ from dovetail.runtime.storage.local_folder import LocalFolder
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.packing.checkpoints import Alone, PackMember, pack_up, taken_out
 from dovetail.spark_jobs.rescaling.generations import pack_of
-from dovetail.spark_jobs.runner.query import RunningQuery, job_of
+from dovetail.spark_jobs.runner.query import RunningQuery, job_of, job_of_pack
 from dovetail.spark_jobs.runner.spark_session import bucket_keys
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.seed import Seed
@@ -60,7 +60,8 @@ class Packing:
             job = job_of(self._spark, self.flows[name], name, name, self._brokers, place, origin, settings)
             jobs.append(replace(job, key=name))
         [pack] = {found for place in members.values() if (found := pack_of(place)) is not None}
-        query = RunningQuery.start_pack(self._spark, "pack", self._brokers, pack, jobs, settings)
+        job = job_of_pack(self._spark, self._brokers, pack, jobs, settings)
+        query = RunningQuery.start_pack(self._spark, job, settings)
         names = sorted({topic for job in jobs for topic in job.dataflow.topics})
         try:
             query.await_read(topic_admin.end_offsets(clients.admin(self._brokers), names), DRAIN_S)
