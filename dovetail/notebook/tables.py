@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from dovetail.changelog.schema import WIRE_DELTA
 from dovetail.services.cli.cells import NULL, texts, to_the_right
-from dovetail.services.cli.show import Screen, cut, rows_text
+from dovetail.services.cli.show import Screen, cut
+from dovetail.services.session.result import counted
 
 _COLOURS = {"1": "color:#1a7f37", "-1": "color:#cf222e"}
 Bundle = dict[str, str]
@@ -28,7 +29,7 @@ def table_of(rows: pa.Table, note: str) -> Bundle:
 
 def answer_of(rows: pa.Table, most: int, note: str = "", wide: Sequence[str] = ()) -> Bundle:
     """The first ``most`` rows, with how many there are; texts of ``wide`` columns are cut to a line."""
-    count = rows_text(rows.num_rows) + (f", the first {most:,} are shown" if rows.num_rows > most else "")
+    count = counted(rows.num_rows, "row") + (f", the first {most:,} are shown" if rows.num_rows > most else "")
     return table_of(cut(rows.slice(0, most), wide), ", ".join(filter(None, [count, note])))
 
 

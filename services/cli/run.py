@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from dovetail.services.cli.show import Screen, rows_text
+from dovetail.services.cli.show import Screen
 from dovetail.services.session import Done, Live, Result, Rows, Session, Text
+from dovetail.services.session.result import counted
 from dovetail.sql.syntax.parse import as_shown, parse
 from dovetail.sql.syntax.statements import CreateView, Statement
 
@@ -64,7 +65,7 @@ def show_changelog(screen: Screen, live: Live, *, until_idle: bool) -> None:
             # Said below the rows: while they are drawn in place, the screen is theirs.
             if cancelled:
                 screen.note("cancelled")
-            screen.note(f"{rows_text(shown.count)} in {time.monotonic() - started:.1f} s")
+            screen.note(f"{counted(shown.count, 'row')} in {time.monotonic() - started:.1f} s")
     except KeyboardInterrupt:
         screen.note("cancelled")
 

@@ -14,10 +14,11 @@ import typer
 from dovetail.services.cli.failures import FAILED, UNDECIDED, told
 from dovetail.services.cli.row_format import Format, Mode
 from dovetail.services.cli.run import run_script, show_result
-from dovetail.services.cli.show import Screen, rows_text
+from dovetail.services.cli.show import Screen
 from dovetail.services.known_stacks import found_settings
 from dovetail.services.session import Session, agreed
 from dovetail.services.session.context import unasked
+from dovetail.services.session.result import counted
 from dovetail.sql.syntax.statements import Replay
 
 
@@ -93,9 +94,11 @@ def verify(view: str, output: Format) -> None:
         if found.late or found.letters:
             screen.note(f"{found.late:,} rows were late, {found.letters:,} dead-lettered: not counted")
         if found.verdict is Verdict.HOLDS:
-            screen.note(f"{view} holds: {rows_text(found.found)}, as a batch over its inputs gives them", style="green")
+            screen.note(
+                f"{view} holds: {counted(found.found, 'row')}, as a batch over its inputs gives them", style="green"
+            )
             return
         screen.rows(found.difference)
-        counts = f"{rows_text(found.expected)} expected, {found.found:,} found"
+        counts = f"{counted(found.expected, 'row')} expected, {found.found:,} found"
         screen.note(f"{view} {found.verdict}: {counts}", style="bold red")
         raise typer.Exit(UNDECIDED if found.verdict is Verdict.UNDECIDED else FAILED)

@@ -19,6 +19,7 @@ from dovetail.changelog.formats import json_text
 from dovetail.changelog.schema import WIRE_DELTA
 from dovetail.services.cli.cells import NULL, beginning, texts, to_the_right
 from dovetail.services.cli.row_format import Format, Mode
+from dovetail.services.session.result import counted
 from dovetail.services.stack import ComponentStatus
 
 _SHOWN_ON_TERMINAL = 1_000
@@ -97,7 +98,7 @@ class Screen:
             self._framed(rows)
         else:
             self.plain(rows)
-        self.note(f"{rows_text(rows.num_rows)}{', ' + note if note else ''}")
+        self.note(f"{counted(rows.num_rows, 'row')}{', ' + note if note else ''}")
 
     def json(self, rows: pa.Table) -> None:
         for line in json_text.objects(rows):
@@ -153,11 +154,6 @@ def cut(rows: pa.Table, wide: Sequence[str]) -> pa.Table:
         shown = pa.array([None if one is None else beginning(one) for one in texts_of], pa.string())
         rows = rows.set_column(rows.column_names.index(name), name, shown)
     return rows
-
-
-def rows_text(count: int) -> str:
-    """``1 row``, ``1,200 rows``."""
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 class Columns:

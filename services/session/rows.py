@@ -28,7 +28,7 @@ from dovetail.changelog.suggest import suggestion
 from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
 from dovetail.services.session.frames.fitted_columns import fitted
-from dovetail.services.session.result import Done
+from dovetail.services.session.result import Done, counted
 from dovetail.services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from dovetail.sql.bind.bounded.bounded_query import snapshot_of
 from dovetail.sql.bind.reading import dialect_of
@@ -51,7 +51,7 @@ def insert(context: Context, statement: Insert) -> Done:
     else:
         rows = typed_rows(schema, statement.columns, _computed(context, stream, statement.rows))
     _write(context, stream.topic, records_of(schema, rows, schemas_of(context.brokers)))
-    return Done(_counted("inserted", rows.num_rows))
+    return Done(f"inserted {counted(rows.num_rows, 'row')}")
 
 
 def insert_table(context: Context, name: str, table: pa.Table) -> int:
@@ -105,8 +105,9 @@ def _selected(context: Context, schema: StreamSchema, statement: Insert) -> pa.T
         )
     names = statement.columns or [column.name for column in schema.columns]
     if len(names) != len(plan.columns):
+        given, filled = counted(len(plan.columns), "column"), counted(len(names), "column")
         raise SqlError(
-            f"the query has {_columns(len(plan.columns))}, but INSERT fills {_columns(len(names))}: {', '.join(names)}",
+            f"the query has {given}, but INSERT fills {filled}: {', '.join(names)}",
             where=f'INSERT INTO "{schema.name}"',
             fix=f"select a value for each, or name those that it gives: INSERT INTO {schema.name} (..) SELECT ..",
         )
@@ -165,7 +166,7 @@ def update(context: Context, statement: Update) -> Done:
         stream.topic,
         records_of(schema, changes_of(old.cast(after.schema), after), schemas_of(context.brokers)),
     )
-    return Done(_counted("updated", both.num_rows))
+    return Done(f"updated {counted(both.num_rows, 'row')}")
 
 
 def delete(context: Context, statement: Delete) -> Done:
@@ -175,7 +176,7 @@ def delete(context: Context, statement: Delete) -> Done:
     names = written_columns(stream.schema)
     gone = rows.rename_columns(names)
     _write(context, stream.topic, records_of(stream.schema, Changes.of(gone, -1).table, schemas_of(context.brokers)))
-    return Done(_counted("deleted", rows.num_rows))
+    return Done(f"deleted {counted(rows.num_rows, 'row')}")
 
 
 def _matching(context: Context, stream: Stream, where: exp.Expr | None, more: Sequence[exp.Expr]) -> pa.Table:
@@ -258,11 +259,3 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedAr
         raise SqlError(
             f"a value does not fit column {name}: {str(fault).splitlines()[0]}", fix=f"cast it: CAST(.. AS {kind})"
         ) from None
-
-
-def _counted(verb: str, count: int) -> str:
-    return f"{verb} {count:,} row{'' if count == 1 else 's'}"
-
-
-def _columns(count: int) -> str:
-    return f"{count} column{'' if count == 1 else 's'}"

@@ -13,9 +13,10 @@ from dovetail.services.cli.row_format import Format
 from dovetail.services.cli.run import show_result
 from dovetail.services.cli.session_commands import opened
 from dovetail.services.cli.show import Screen
-from dovetail.services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh, workers_text
+from dovetail.services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
 from dovetail.services.session.dictionaries.sources import check_source
 from dovetail.services.session.dictionaries.system_dictionaries import statistics
+from dovetail.services.session.result import counted
 from dovetail.sql.syntax.statements import Describe, Drop, Show, ShowCreate
 
 
@@ -54,7 +55,7 @@ def refresh_rows(name: str, key: Sequence[str], prefix: str | None, *, everythin
         answers = refresh(session.context, name, keys, prefix)
         for answer in answers.given:
             screen.note(f"{answer.worker}: {figures(answer.outcome.detail)}")
-        screen.note(f"refreshed {name}, {workers_text(len(answers.given))} answered", style="green")
+        screen.note(f"refreshed {name}, {counted(len(answers.given), 'worker')} answered", style="green")
 
 
 def drop(name: str, *, cascade: bool, yes: bool) -> None:

@@ -18,7 +18,8 @@ from rich.text import Text
 from dovetail.changelog.schema import StreamSchema
 from dovetail.services.cli.cells import NULL, texts, to_the_right
 from dovetail.services.cli.following.current_rows import CurrentRows
-from dovetail.services.cli.show import Screen, cut, rows_text
+from dovetail.services.cli.show import Screen, cut
+from dovetail.services.session.result import counted
 
 _DRAWN_EVERY_S = 0.25
 _RATE_OVER_S = 10.0
@@ -86,7 +87,7 @@ class RowsOnScreen:
 
     def _top(self, shown: int) -> str:
         count = self._rows.count
-        rows = rows_text(count) if shown == count else f"{rows_text(count)}, the last {shown:,} are shown"
+        rows = counted(count, "row") if shown == count else f"{counted(count, 'row')}, the last {shown:,} are shown"
         silence = "" if self._last_s is None else f", {self._drawn_s - self._last_s:.0f} s since the last"
         return f"{rows}; {self._per_second():,.1f} changes per second{silence}"
 

@@ -15,7 +15,7 @@ from typing import Any
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
 from dovetail.services.session.context import Context
 from dovetail.services.session.queries import expect_runner
-from dovetail.services.session.result import Done
+from dovetail.services.session.result import Done, counted
 from dovetail.sql.catalog import Actual, Desired, Query, Relation
 from dovetail.sql.engines import Engine
 from dovetail.sql.query_settings import checked
@@ -34,7 +34,7 @@ def alter_view(context: Context, statement: AlterView) -> Done:
     view, definition = _expect_materialized(context, statement.name)
     queries = _expect_buckets(context, view)
     if all(query.progress.get("buckets") == buckets for query in queries) and _named(definition) in (None, buckets):
-        return Done(f"{view.name} has {_told(buckets)} already")
+        return Done(f"{view.name} has {counted(buckets, 'bucket')} already")
     expect_runner(context, {Engine.SPARK.value})
     # One that is under way may be taken back, or get another number, however it stands.
     if not any(_named(definition) not in (None, query.progress.get("buckets")) for query in queries):
@@ -48,11 +48,7 @@ def alter_view(context: Context, statement: AlterView) -> Done:
     except SqlError:
         _take_back(context, view, after, queries)
         raise
-    return Done(f"altered view {view.name}: {_told(buckets)}, running")
-
-
-def _told(buckets: int) -> str:
-    return f"{buckets} bucket{'s' if buckets != 1 else ''}"
+    return Done(f"altered view {view.name}: {counted(buckets, 'bucket')}, running")
 
 
 def _buckets(statement: AlterView) -> int:

@@ -27,7 +27,7 @@ from dovetail.services.session.dictionaries.sources import (
     resources,
     used_streams,
 )
-from dovetail.services.session.result import Done
+from dovetail.services.session.result import Done, counted
 from dovetail.sql.catalog import What
 from dovetail.sql.syntax.parse import as_shown, parse_one
 from dovetail.sql.syntax.rules import Rules
@@ -88,7 +88,7 @@ def reload(context: Context, statement: System) -> Done:
     workers = [len(refresh(context, name).given) for name in names]
     if not names:
         return Done("there is no dictionary")
-    return Done(f"reloaded {', '.join(names)}; {workers_text(max(workers))} answered")
+    return Done(f"reloaded {', '.join(names)}; {counted(max(workers), 'worker')} answered")
 
 
 def refresh(
@@ -119,16 +119,12 @@ def _unfinished(context: Context, name: str, answers: CommandAnswers) -> Service
     said = [f"{answer.worker}: {answer.outcome.error}" for answer in answers.failed]
     if answers.silent:
         said.append(f"no answer within {context.settings.command_timeout_s:g} s: {', '.join(answers.silent)}")
+    did = counted(len(answers.given) - len(answers.failed), "worker")
     return ServiceUnavailable(
-        f'"{name}" was not refreshed by all workers; {workers_text(len(answers.given) - len(answers.failed))} did it',
+        f'"{name}" was not refreshed by all workers; {did} did it',
         where="; ".join(said),
         fix="run it again, which is safe; dovetail status and the log of the worker say what is wrong with it",
     )
-
-
-def workers_text(count: int) -> str:
-    """``1 worker``, ``2 workers``."""
-    return f"{count} worker{'' if count == 1 else 's'}"
 
 
 def keys_of(definition: Definition, texts: Sequence[str]) -> list[Any]:

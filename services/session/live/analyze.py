@@ -12,7 +12,7 @@ from dovetail.changelog.errors import InternalError
 from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.services.session.context import Context
 from dovetail.services.session.live.live_plan import LiveNode, live_plans
-from dovetail.services.session.result import Text
+from dovetail.services.session.result import Text, counted
 from dovetail.sql.plan.explain import branches
 from dovetail.sql.syntax.statements import ExplainAnalyze
 
@@ -71,7 +71,7 @@ def figures(node: LiveNode) -> str:
 def _state_text(node: LiveNode) -> str:
     rows, size = _sizes(node)
     parts = ", ".join(f"{part} {held.rows:,}" for part, held in sorted(node.held.items()))
-    return f"{rows:,} row{'' if rows == 1 else 's'}, {size_text(size)} ({parts})"
+    return f"{counted(rows, 'row')}, {size_text(size)} ({parts})"
 
 
 def _sizes(node: LiveNode) -> tuple[int, int]:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.services.session.result import counted
+
 
 @dataclass(frozen=True)
 class Cached:
@@ -37,7 +39,7 @@ class Cached:
             return "0 keys"
         shares = {"hot": self.hot, "cold": self.cold, "source": self.asked - self.hot - self.cold}
         told = ", ".join(f"{100 * count / self.asked:.0f} % {tier}" for tier, count in shares.items())
-        return f"{self.asked:,} key{'' if self.asked == 1 else 's'}: {told}"
+        return f"{counted(self.asked, 'key')}: {told}"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from dovetail.changelog.schema import Kind
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.services.session.context import Context
 from dovetail.services.session.dead_letters.letter_topic import records_of
+from dovetail.services.session.result import counted
 from dovetail.services.session.verification.late_columns import row_columns
 from dovetail.sql.catalog import Query
 from dovetail.sql.planner import Plan
@@ -59,7 +60,7 @@ def left_out(context: Context, plan: Plan, query: Query) -> LeftOut:
     found = LeftOut(_places(rows.filter(sourced)), letters.num_rows - made.num_rows, made.filter(whole))
     cut = made.num_rows - found.made.num_rows
     if cut:
-        found = found.doubted(f"{_rows(cut)} of the output were too large even for the dead letters")
+        found = found.doubted(f"{counted(cut, 'row')} of the output were too large even for the dead letters")
     missing = int(query.progress.get("counts", {}).get("rejected", 0)) - letters.num_rows
     if missing > 0:
         found = found.doubted(f"{missing:,} dead letters are not in {topic_of(query.name)} any more")
@@ -108,7 +109,7 @@ def late_of(
 
 
 def _late_doubt(name: str, count: int, why: str) -> str:
-    return f"{_rows(count)} of {name} {'was' if count == 1 else 'were'} late: {why}"
+    return f"{counted(count, 'row')} of {name} {'was' if count == 1 else 'were'} late: {why}"
 
 
 def _scans(scans: Sequence[TopicScan], name: str) -> list[TopicScan]:
@@ -144,7 +145,3 @@ def _since(query: Query, name: str, records: Iterator[pa.Table]) -> pa.Table:
     own = pc.fill_null(pc.equal(header(written, name), query.name.encode()), False)
     times = written.column("timestamp").cast(pa.int64())
     return written.filter(pc.and_(own, pc.greater_equal(times, query.created_ms)))
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"

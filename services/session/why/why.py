@@ -14,7 +14,7 @@ from dovetail.changelog.schema import SEQUENCE
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.joins.dataflow.lookup import LookupTarget
 from dovetail.services.session.context import Context
-from dovetail.services.session.result import Rows
+from dovetail.services.session.result import Rows, counted
 from dovetail.services.session.why.topic_inputs import TopicInputs
 from dovetail.services.session.why.uncounted import Uncounted
 from dovetail.sql.engines import Engine
@@ -111,15 +111,15 @@ def _differing(plan: Plan, made: int, written: int) -> str:
     cached = dict.fromkeys(node.name for node in tables if node.target is LookupTarget.DICTIONARY)
     refresh = "".join(f"; a worker may go by what it has cached: dovetail dictionary refresh {name}" for name in cached)
     return (
-        f"{plan.stream().topic} holds {_rows(written)} of these, and the records of now make {made:,}: the view is "
-        f"about to write, or has answered when others were there{refresh}"
+        f"{plan.stream().topic} holds {counted(written, 'row')} of these, and the records of now make {made:,}: the "
+        f"view is about to write, or has answered when others were there{refresh}"
     )
 
 
 def _answer(statement: Why, found: Traced) -> Rows:
     count = found.rows.num_rows
     if count:
-        rows = f"of {_rows(count)} of {statement.view}"
+        rows = f"of {counted(count, 'row')} of {statement.view}"
         note = (
             f"the records {rows}; why not: there {'is one' if count == 1 else 'are some'}" if statement.absent else rows
         )
@@ -129,7 +129,3 @@ def _answer(statement: Why, found: Traced) -> Rows:
 
 def _shown(lines: pa.Table, *without: str) -> pa.Table:
     return lines.drop_columns(list(without))
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
