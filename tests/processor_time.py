@@ -10,16 +10,17 @@ _TRIES = 3
 
 
 def least_spent(work: Callable[[], object]) -> float:
-    """Seconds of this thread: the least of several tries, with the collector of garbage at rest."""
+    """Seconds: the least of several tries, with the collector of garbage at rest."""
     gc.collect()
     gc.disable()
     try:
-        return min(_spent(work) for _ in range(_TRIES))
+        return min(spent(work) for _ in range(_TRIES))
     finally:
         gc.enable()
 
 
-def _spent(work: Callable[[], object]) -> float:
+def spent(work: Callable[[], object]) -> float:
+    """Seconds of this thread."""
     began = time.thread_time()
     work()
     return time.thread_time() - began

@@ -15,6 +15,7 @@ import pytest
 
 from dovetail.runtime.processes.forked import LOST, Forked, Request
 from dovetail.runtime.processes.own_fork_server import ForkServer
+from dovetail.services.stack.components import COMPONENTS
 from dovetail.services.worker.supervisor.child_process import PRELOADED as OF_THE_WORKER
 from dovetail.spark_jobs.daemon import STAGES
 from dovetail.spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
@@ -205,11 +206,13 @@ def test_spark_s_processes_find_the_code_of_every_stage_imported(tmp_path: Path,
     server.close()
 
 
-RUNNER, WORKER = ("dovetail.spark_jobs.runner.__main__",), ("dovetail.services.worker.__main__",)
-"""What a process has imported that its server is forked from."""
+OF_THE_STACK = tuple(f"{component.module}.__main__" for component in COMPONENTS if component.module)
+"""What components are forked from, and the servers of the runner and of the worker from these in turn."""
 
 
-@pytest.mark.parametrize("modules", [OF_SPARK, OF_THE_WORKER, RUNNER, WORKER])
+@pytest.mark.parametrize(
+    "modules", [OF_SPARK, OF_THE_WORKER, OF_THE_STACK], ids=["spark", "worker", "components of the stack"]
+)
 def test_what_is_imported_before_the_fork_starts_no_thread_that_could_hold_a_lock(modules: tuple[str, ...]) -> None:
     server = ForkServer(modules, os.environ)
     process = forked(server, "none")

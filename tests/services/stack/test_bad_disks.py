@@ -15,11 +15,11 @@ from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 from dovetail.changelog.errors import StackError
 from dovetail.services.cli.main import app
-from dovetail.services.stack import Stack, temporary_stack
-from dovetail.services.stack.files import StackFiles
+from dovetail.services.stack import temporary_stack
 from dovetail.services.stack.processes import kill
-from dovetail.services.stack.state import Phase, StackState, read_state
+from dovetail.services.stack.state import Phase
 from tests.bad_disks import filled, read_only, small_disk
+from tests.services.stack.test_stack import state_of
 from tests.spark.kafka import messages
 
 pytestmark = pytest.mark.services
@@ -48,12 +48,6 @@ def test_up_says_which_folder_cannot_be_written_to_and_starts_nothing(
     assert f"where: the folder of {setting}" in said
     assert f"fix: {fix}; or set {setting} to a folder that can be written to" in said
     assert not (tmp_path / "data" / "stack.json").exists()
-
-
-def state_of(stack: Stack) -> StackState:
-    state = read_state(StackFiles(stack.settings).state)
-    assert state is not None
-    return state
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -143,7 +143,10 @@ def test_components_are_copies_of_one_interpreter_and_need_it_no_longer(tmp_path
             assert listed.ppid() == shared.pid
         before = status_of(stack, "serve")
         kill([shared], timeout_s=10)
-        time.sleep(1.0)
+        _, pid = status_of(stack, "registry")
+        assert pid is not None
+        kill_and_wait(pid)
+        await_ready(stack, "registry", after=pid)
         assert status_of(stack, "serve") == before
         assert httpx.get(f"{stack.endpoint('serve')}/health").status_code == 200
         _, pid = before

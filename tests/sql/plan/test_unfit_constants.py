@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dovetail.changelog.errors import SqlError
@@ -23,7 +25,7 @@ PLANNER = Planner.of(
         ("n IN (1, 2) AND k > '1e'", "'1e' is not a valid int32, the type of k"),
         ("NOT (n = 'abc')", "'abc' is not a valid int32, the type of n"),
         ("at = 'yesterday'", "'yesterday' is not a valid datetime64(3, 'UTC'), the type of at"),
-        ("at BETWEEN '2026-01-01' AND 'now'", "'now' is not a valid"),
+        ("at BETWEEN '2026-01-01' AND 'now'", "'now' is not a valid datetime64(3, 'UTC'), the type of at"),
         ("p < 'cheap'", "'cheap' is not a valid decimal(10, 2), the type of p"),
         ("b = 'perhaps'", "'perhaps' is not a valid bool, the type of b"),
     ],
@@ -54,14 +56,20 @@ def test_so_it_is_over_the_content_of_a_stream(condition: str, told: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "told"),
     [
-        "SELECT k FROM table(s) GROUP BY k HAVING count() > 'many'",
-        "SELECT s.k FROM table(s) AS s JOIN table(r) AS r ON s.k = r.k AND r.m > 'many'",
+        (
+            "SELECT k FROM table(s) GROUP BY k HAVING count() > 'many'",
+            "'many' is not a valid int64, the type of what it is compared with",
+        ),
+        (
+            "SELECT s.k FROM table(s) AS s JOIN table(r) AS r ON s.k = r.k AND r.m > 'many'",
+            "'many' is not a valid int32, the type of m",
+        ),
     ],
 )
-def test_so_it_is_in_other_clauses_of_such_a_query(query: str) -> None:
-    with pytest.raises(SqlError, match="'many' is not a valid"):
+def test_so_it_is_in_other_clauses_of_such_a_query(query: str, told: str) -> None:
+    with pytest.raises(SqlError, match=re.escape(told)):
         PLANNER.plan(query)
 
 
@@ -104,7 +112,7 @@ def test_what_a_function_has_in_it_is_not_looked_at(source: str) -> None:
 
 
 def test_so_it_is_in_having() -> None:
-    with pytest.raises(SqlError, match="'many' is not a valid"):
+    with pytest.raises(SqlError, match=r"'many' is not a valid int64, the type of count\(\*\)\n"):
         PLANNER.plan("SELECT k, count() AS c FROM s GROUP BY k HAVING c > 'many'")
     assert PLANNER.plan("SELECT id FROM t WHERE id = '12'").warnings == ()
 

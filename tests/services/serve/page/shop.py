@@ -17,8 +17,7 @@ from dovetail.runtime.clock import now_ms
 from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.stack import Stack, temporary_stack
-from dovetail.services.stack.files import StackFiles
-from dovetail.services.stack.state import read_state
+from tests.services.stack.test_stack import state_of
 
 EVERYTHING = ("kafka", "redis", "registry", "spark", "worker", "serve")
 _NAMES = {Role.READER: "rita", Role.WRITER: "will", Role.ADMIN: "ada"}
@@ -69,14 +68,13 @@ class Shop:
     @contextmanager
     def without_server(self) -> Iterator[None]:
         """It stays away until the end: its supervisor, which would start it within a second, is halted."""
-        state = read_state(StackFiles(self.stack.settings).state)
-        assert state is not None
-        os.kill(state.supervisor.pid, signal.SIGSTOP)
+        supervisor = state_of(self.stack).supervisor.pid
+        os.kill(supervisor, signal.SIGSTOP)
         try:
             self.end_server()
             yield
         finally:
-            os.kill(state.supervisor.pid, signal.SIGCONT)
+            os.kill(supervisor, signal.SIGCONT)
 
     def spoil(self, topic: str, value: bytes) -> None:
         """A record that another program has written."""
