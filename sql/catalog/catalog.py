@@ -341,6 +341,11 @@ class Catalog:
         with self._read() as connection:
             return workers.seen(connection, since_ms)
 
+    def note_runner_gone(self, engine: str) -> None:
+        """Nobody runs the queries of an engine: those that were said to run are RECOVERING until one says so again."""
+        with self._write() as connection:
+            stored_queries.note_runner_gone(connection, engine)
+
     def worker_gone(self, worker_id: str) -> None:
         with self._write() as connection:
             workers.remove(connection, worker_id)

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from dovetail.sql.catalog import stored_queries
 from dovetail.sql.catalog.metadata_tables import LEADERS
 from dovetail.sql.catalog.records import Leadership
 
@@ -23,7 +24,8 @@ def find(connection: Connection, name: str) -> Leadership | None:
 def take(connection: Connection, wanted: Leadership, now_ms: int, after: int | None) -> Leadership:
     """The leadership that stands: the wanted one, or that of another process.
 
-    It is free where its time is over, and where its epoch is ``after``: then its holder is known to be gone.
+    It is free where its time is over, and where its epoch is ``after``: then its holder is known to be gone. The
+    queries that a leader before it ran do not run from then on, until the new one says that they do.
     """
     standing = find(connection, wanted.name)
     if standing is not None and standing.until_ms > now_ms and standing.epoch != after:
@@ -31,6 +33,7 @@ def take(connection: Connection, wanted: Leadership, now_ms: int, after: int | N
     taken = replace(wanted, epoch=1 if standing is None else standing.epoch + 1)
     connection.execute(LEADERS.delete().where(LEADERS.c.name == wanted.name))
     connection.execute(LEADERS.insert().values(asdict(taken)))
+    stored_queries.note_runner_gone(connection, wanted.name)
     return taken
 
 

@@ -62,6 +62,13 @@ def update(connection: Connection, query_id: int, **values: Any) -> None:
     connection.execute(QUERIES.update().where(QUERIES.c.id == query_id).values(values))
 
 
+def note_runner_gone(connection: Connection, engine: str) -> None:
+    """None of an engine's queries runs: what ran them has gone, and what it said of them last is not so any more."""
+    ran = (QUERIES.c.engine == engine) & (QUERIES.c.actual == Actual.RUNNING.value)
+    gone = {"actual": Actual.RECOVERING.value, "error": "what ran it has gone"}
+    connection.execute(QUERIES.update().where(ran).values(gone))
+
+
 def claim(connection: Connection, query_id: int, checkpoint: str) -> str:
     """The checkpoint of a query, which is ``checkpoint`` if it had none."""
     none = QUERIES.update().where(QUERIES.c.id == query_id, QUERIES.c.checkpoint == "")

@@ -20,10 +20,10 @@ LEASE_MS = int(LEASE_S * 1000)
 def catalog() -> Iterator[Catalog]:
     """A running query of each engine; their runners have just given a sign of life."""
     opened = Catalog.open("sqlite://")
+    alive_at(opened, NOW_MS)
     for engine in Engine:
         added = opened.add_query(Query(f"of_{engine}", "SELECT 1", "", "", "t", engine=engine), now_ms=0)
         opened.report(added.id, now_ms=0, actual=Actual.RUNNING)
-    alive_at(opened, NOW_MS)
     yield opened
     opened.close()
 
@@ -50,3 +50,13 @@ def test_when_the_time_of_day_is_set_the_next_sign_of_life_is_the_one_that_count
     assert states(catalog, set_ms) == {DOWN}
     alive_at(catalog, set_ms)
     assert states(catalog, set_ms) == {Actual.RUNNING}
+
+
+def test_a_runner_that_has_just_begun_runs_no_query_until_it_says_so(catalog: Catalog) -> None:
+    """Else `up` would take the word of the one before it, and say that all is well while nothing runs yet."""
+    catalog.take_leadership(Leadership(Engine.SPARK, "host:2", NOW_MS + 2 * LEASE_MS), now_ms=NOW_MS + LEASE_MS + 1)
+    of_spark, of_faust = standings(catalog, NOW_MS)
+    assert (of_spark.state, of_spark.why) == (Actual.RECOVERING, "what ran it has gone")
+    assert of_faust.state == Actual.RUNNING
+    catalog.note_runner_gone(Engine.FAUST)
+    assert states(catalog, NOW_MS) == {Actual.RECOVERING}

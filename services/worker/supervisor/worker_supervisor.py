@@ -161,6 +161,8 @@ class WorkerSupervisor:
         if now or time.monotonic() - self._seen_s > _SEEN_EVERY_S:
             self._seen_s = time.monotonic()
             running = tuple(sorted(child.name for child in self.children))
+            if not live_workers(self._catalog, now_ms()):
+                self._catalog.note_runner_gone(Engine.FAUST)
             self._catalog.worker_seen(replace(self._worker, queries=running), now_ms())
 
     @property
