@@ -20,7 +20,7 @@ from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import Dovetail
 from dovetail.sql.syntax.faults import fault_at, told_in_order
 from dovetail.sql.syntax.grammar import commands, rows
-from dovetail.sql.syntax.grammar.alter import alter
+from dovetail.sql.syntax.grammar.alter import alter, explain_alter
 from dovetail.sql.syntax.grammar.create import create
 from dovetail.sql.syntax.grammar.hints.other_statements import refuse_other, same_explain
 from dovetail.sql.syntax.grammar.hints.trial import tried
@@ -33,6 +33,7 @@ from dovetail.sql.syntax.statements import (
     CreateStream,
     CreateView,
     Explain,
+    ExplainAlter,
     ExplainAnalyze,
     ExplainView,
     Select,
@@ -163,12 +164,14 @@ def _is_named(cursor: Cursor) -> bool:
     return alone or cursor.word(1) == "." or bool(cursor.at("MATERIALIZED VIEW", "VIEW"))
 
 
-def _explain(cursor: Cursor) -> Explain | ExplainAnalyze | ExplainView:
+def _explain(cursor: Cursor) -> Explain | ExplainAlter | ExplainAnalyze | ExplainView:
     cursor.clause = "EXPLAIN"
     cursor.expect("EXPLAIN")
     same_explain(cursor)
     if cursor.at("ANALYZE"):
         return commands.explain_analyze(cursor)
+    if cursor.at("ALTER"):
+        return ExplainAlter(explain_alter(cursor))
     if _is_named(cursor):
         if len(cursor.tokens) > cursor.index + 1:
             cursor.accept("MATERIALIZED VIEW", "VIEW")

@@ -197,6 +197,21 @@ class AlterView:
 
 
 @dataclass(frozen=True)
+class DryRun:
+    """ALTER MATERIALIZED VIEW name AS query DRY RUN: which rows another query would give the view, and take from it.
+
+    ``view`` is the view as it would be: the settings that the statement names, and the query.
+    """
+
+    view: CreateView
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+
+@dataclass(frozen=True)
 class CreateIndex:
     """CREATE INDEX name ON stream (columns) [INCLUDE (columns)]."""
 
@@ -412,6 +427,17 @@ class Explain:
 
 
 @dataclass(frozen=True)
+class ExplainAlter:
+    """EXPLAIN ALTER MATERIALIZED VIEW name AS query: what another query of the view would cost, and who would see it.
+
+    ``view`` as in a DryRun.
+    """
+
+    view: CreateView
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class ExplainView:
     """EXPLAIN of a view that is there, or of a query that is named."""
 
@@ -526,6 +552,7 @@ Statement = (
     CreateStream
     | AlterStream
     | AlterView
+    | DryRun
     | CreateIndex
     | CreateView
     | CreateDictionary
@@ -539,6 +566,7 @@ Statement = (
     | ShowCreate
     | Drop
     | Explain
+    | ExplainAlter
     | ExplainAnalyze
     | ExplainView
     | Print

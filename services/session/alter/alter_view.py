@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
+from dovetail.services.session.alter.proposal import expect_materialized
 from dovetail.services.session.context import Context
 from dovetail.services.session.queries import expect_runner
 from dovetail.services.session.result import Done, counted
@@ -31,7 +32,7 @@ def alter_view(context: Context, statement: AlterView) -> Done:
     if statement.if_exists and context.catalog.find(statement.name) is None:
         return Done(f"there is no view {statement.name}")
     buckets = _buckets(statement)
-    view, definition = _expect_materialized(context, statement.name)
+    view, definition = expect_materialized(context, statement.name)
     queries = _expect_buckets(context, view)
     if all(query.progress.get("buckets") == buckets for query in queries) and _named(definition) in (None, buckets):
         return Done(f"{view.name} has {counted(buckets, 'bucket')} already")
@@ -65,20 +66,6 @@ def _buckets(statement: AlterView) -> int:
 
 def _named(definition: CreateView) -> int | None:
     return checked(definition.settings).number("buckets")
-
-
-def _expect_materialized(context: Context, name: str) -> tuple[Relation, CreateView]:
-    relation = context.catalog.get(name)
-    definition = relation.definition
-    if not isinstance(definition, CreateView):
-        raise SqlError(f'"{name}" is a {relation.what}, not a view', where="ALTER VIEW", fix="SHOW VIEWS lists views")
-    if not definition.materialized:
-        raise Unsupported(
-            f'"{name}" is not materialized: it has no state of its own',
-            where="ALTER VIEW",
-            fix="alter the materialized views that read it",
-        )
-    return relation, definition
 
 
 def _expect_buckets(context: Context, view: Relation) -> list[Query]:

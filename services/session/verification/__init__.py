@@ -1,1 +1,1 @@
-"""A view computed again as a batch over what its query has counted of its inputs."""
+"""A view computed again as a batch over what its query has counted of its inputs, and compared with what it holds."""

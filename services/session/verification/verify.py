@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,15 +13,14 @@ from dovetail.broker.registry.client import schemas_of
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.changes import DELTA, Changes
 from dovetail.changelog.decode import Decoder
-from dovetail.changelog.errors import SqlError, Unsupported
-from dovetail.changelog.schema import SEQUENCE, Kind
-from dovetail.services.session.contents import Offsets, Part, relation_rows
+from dovetail.changelog.errors import SqlError
+from dovetail.changelog.schema import Kind
+from dovetail.services.session.contents import Offsets
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, await_reading, await_upstream, input_ends
-from dovetail.services.session.verification.late_columns import without_late
+from dovetail.services.session.verification.batch import batch_rows, expect_recomputable, parts_of
 from dovetail.services.session.verification.left_out import LeftOut, left_out
-from dovetail.sql.engines import Engine
-from dovetail.sql.planner import Plan, plan_query, recompute
+from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.relations import Stream
 
 DIFFERENCE = "difference"
@@ -74,7 +72,9 @@ def verify(context: Context, view: str) -> Verification:
     processed, ends, written = _standing_still(context, plan)
     context.say(f"{view}: recomputing from {', '.join(plan.reads)}")
     out = left_out(context, plan, context.catalog.query(view))
-    expected = _expected(context, plan, _parts(plan, processed, ends, out), out)
+    definition = context.catalog.get(view).materialized_view
+    assert definition is not None
+    expected = batch_rows(context, plan, definition, parts_of(plan, processed, ends, out), out)
     stream = plan.stream()
     names = tuple(column.name for column in stream.schema.columns)
     columns = tuple(dict.fromkeys((*names, *stream.schema.primary_key)))
@@ -99,45 +99,13 @@ def _held(context: Context, stream: Stream, names: tuple[str, ...], out: LeftOut
     return decoder.decode(out.made).rows.select([*names, DELTA])
 
 
-def _expected(context: Context, plan: Plan, parts: Mapping[str, Part], out: LeftOut) -> pa.Table:
-    """The rows of the view's SELECT over what its query has counted."""
-    definition = context.catalog.get(plan.name).materialized_view
-    assert definition is not None
-    query = recompute(plan.name, definition, context.catalog)
-    late = {scan.stream.name: rows for scan in plan.dataflow.scans if (rows := out.late.get(scan.name)) is not None}
-    tables = {name: relation_rows(context, name, parts) for name in query.relations}
-    return query.run({name: without_late(rows, late[name]) if name in late else rows for name, rows in tables.items()})
-
-
-def _parts(plan: Plan, processed: InputProgress, ends: Offsets, out: LeftOut) -> dict[str, Part]:
-    """By topic of the inputs."""
-    parts = {}
-    for topic, offsets in ends.items():
-        starts = {partition: processed.start(topic, partition) for partition in offsets}
-        scans = [scan for scan in plan.dataflow.scans if scan.topic == topic]
-        read = [name for scan in scans for name in (*scan.columns, *scan.stream.primary_key, scan.stream.version)]
-        columns = tuple(dict.fromkeys(name for name in read if name and name != SEQUENCE))
-        parts[topic] = Part(starts, offsets, columns, out.places.get(topic, {}))
-    return parts
-
-
 def _view_plan(context: Context, view: str) -> Plan:
     definition = context.catalog.get(view).materialized_view
     if definition is None:
         raise SqlError(f'"{view}" is not a materialized view', where="verify", fix="SHOW VIEWS lists them")
     plan = plan_query(view, definition, context.catalog)
-    if _joined_once(plan):
-        raise Unsupported(
-            f'each row of "{view}" was joined once, with what was there when it came: no batch can tell what that was',
-            where="verify",
-            fix="views whose joins keep both sides can be verified",
-        )
+    expect_recomputable(plan, "verify")
     return plan
-
-
-def _joined_once(plan: Plan) -> bool:
-    """Whether some rows were joined with what was there when they came, and are not changed later."""
-    return any(fragment.engine is Engine.FAUST or fragment.dataflow.answers_once for fragment in plan.fragments)
 
 
 def _standing_still(context: Context, plan: Plan) -> tuple[InputProgress, Offsets, PartitionOffsets]:

@@ -1,11 +1,26 @@
-"""ALTER STREAM and TABLE: the columns by which records are read; ALTER VIEW: the settings of its query."""
+"""ALTER STREAM and TABLE: the columns by which records are read; ALTER VIEW: the settings of a query, or another."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+from sqlglot import exp
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.grammar.settings import assignments
-from dovetail.sql.syntax.statements import AddColumn, Alteration, AlterStream, AlterView, DropColumn, RenameColumn
+from dovetail.sql.syntax.grammar.views import view_of_query
+from dovetail.sql.syntax.statements import (
+    AddColumn,
+    Alteration,
+    AlterStream,
+    AlterView,
+    CreateView,
+    DropColumn,
+    DryRun,
+    RenameColumn,
+)
 
 _REFUSED = {
     "RENAME TO": (
@@ -18,24 +33,55 @@ _REFUSED = {
     ),
 }
 _REFUSED["ALTER"] = _REFUSED["MODIFY"]
+_DRY_RUN = "DRY RUN"
 
 
-def alter(cursor: Cursor) -> AlterStream | AlterView:
+def alter(cursor: Cursor) -> AlterStream | AlterView | DryRun:
     """``ALTER STREAM [IF EXISTS] s ADD COLUMN [IF NOT EXISTS] c type [..], DROP COLUMN [IF EXISTS] d,
-    RENAME COLUMN [IF EXISTS] e TO f``; ``ALTER VIEW [IF EXISTS] v SET (name = value, ..)``."""
+    RENAME COLUMN [IF EXISTS] e TO f``; ``ALTER VIEW [IF EXISTS] v SET (name = value, ..)``;
+    ``ALTER VIEW v AS SELECT .. DRY RUN``."""
     cursor.clause = "ALTER"
+    dry_run = cursor.accept_last(_DRY_RUN)
     cursor.expect("ALTER")
     if cursor.accept("MATERIALIZED VIEW", "VIEW"):
-        return _alter_view(cursor)
+        return _alter_view(cursor, dry_run=dry_run)
+    if dry_run:
+        _refuse_dry_run(cursor)
     cursor.expect("STREAM", "MUTABLE STREAM", "EXTERNAL STREAM", "TABLE", "SOURCE", "VIEW")
     if_exists = bool(cursor.accept("IF EXISTS"))
     return AlterStream(cursor.path("the name of a stream"), cursor.listed(lambda: _action(cursor)), if_exists)
 
 
-def _alter_view(cursor: Cursor) -> AlterView:
+def explain_alter(cursor: Cursor) -> CreateView:
+    """What follows EXPLAIN ALTER: ``[MATERIALIZED] [VIEW] v AS SELECT ..``; the view as it would be."""
+    cursor.expect("ALTER")
+    cursor.accept("MATERIALIZED VIEW", "VIEW")
+    return _with_query(cursor, cursor.path("the name of a view"))
+
+
+def _with_query(cursor: Cursor, name: str) -> CreateView:
+    """With a text that can be read again, as that of a view is."""
+    start = cursor.offset
+    view = view_of_query(cursor, name)
+    written = cursor.script[start : cursor.tokens[-1].end + 1]
+    return replace(view, text=f"CREATE MATERIALIZED VIEW {exp.to_identifier(name, quoted=True).sql()} {written}")
+
+
+def _alter_view(cursor: Cursor, *, dry_run: bool) -> AlterView | DryRun:
     """SET, with brackets or without, as RisingWave has it; MODIFY SETTING, as ClickHouse and Timeplus have it."""
     if_exists = bool(cursor.accept("IF EXISTS"))
     name = cursor.path("the name of a view")
+    if dry_run and cursor.at("AS", "("):
+        return DryRun(_with_query(cursor, name))
+    if dry_run:
+        _refuse_dry_run(cursor)
+    if cursor.at("AS"):
+        cursor.fail(
+            "the query of a view that runs is not changed in its place yet",
+            fix="DRY RUN at the end of the statement shows which rows would change; CREATE OR REPLACE MATERIALIZED "
+            "VIEW .. WITH DATA begins again, with an empty topic",
+            kind=Unsupported,
+        )
     if cursor.at("RENAME TO"):
         cursor.fail(f"RENAME TO is not taken: {_REFUSED['RENAME TO'][0]}", fix="CREATE VIEW .. AS SELECT * FROM it")
     cursor.expect("SET", "MODIFY SETTING", fix="ALTER VIEW v SET (buckets = n)")
@@ -44,6 +90,10 @@ def _alter_view(cursor: Cursor) -> AlterView:
     if wrapped:
         cursor.expect(")")
     return AlterView(name, settings, if_exists)
+
+
+def _refuse_dry_run(cursor: Cursor) -> NoReturn:
+    cursor.fail("a dry run is one of another query of a view", fix="ALTER VIEW v AS SELECT .. DRY RUN")
 
 
 def _action(cursor: Cursor) -> Alteration:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dovetail.changelog.errors import SyntaxFault
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.grammar.queries import first_of, query_with_tail
@@ -18,6 +20,12 @@ def create_view(cursor: Cursor, or_replace: bool, materialized: bool) -> CreateV
         cursor.fail(
             "a view that is not materialized writes to no stream", fix="CREATE MATERIALIZED VIEW", kind=SyntaxFault
         )
+    view = view_of_query(cursor, name)
+    return replace(view, into=into, materialized=materialized, if_not_exists=if_not_exists, or_replace=or_replace)
+
+
+def view_of_query(cursor: Cursor, name: str) -> CreateView:
+    """What follows the name of a materialized view: ``[(a, b)] AS SELECT .. [EMIT ..] [SETTINGS ..]``."""
     names = cursor.wrapped(lambda: cursor.name("the name of a column")) if cursor.at("(") else ()
     cursor.expect("AS")
     readings, tail = query_with_tail(cursor)
@@ -28,8 +36,4 @@ def create_view(cursor: Cursor, or_replace: bool, materialized: bool) -> CreateV
         columns=names,
         emit=tail.emit,
         settings=tail.settings,
-        into=into,
-        materialized=materialized,
-        if_not_exists=if_not_exists,
-        or_replace=or_replace,
     )

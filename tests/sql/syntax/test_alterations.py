@@ -9,7 +9,16 @@ import pytest
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.sql.syntax.alterations import altered, with_setting
 from dovetail.sql.syntax.parse import parse_one
-from dovetail.sql.syntax.statements import AddColumn, AlterStream, AlterView, CreateStream, CreateView, DropColumn
+from dovetail.sql.syntax.statements import (
+    AddColumn,
+    AlterStream,
+    AlterView,
+    CreateStream,
+    CreateView,
+    DropColumn,
+    DryRun,
+    ExplainAlter,
+)
 
 
 def after(definition: str, actions: str) -> CreateStream:
@@ -140,9 +149,33 @@ def test_a_setting_of_a_view_in_either_dialect(text: str) -> None:
     assert parse_one(text) == AlterView("v", {"buckets": 3}, True, text)
 
 
+@pytest.mark.parametrize("view", ["VIEW", "MATERIALIZED VIEW"])
+def test_another_query_of_a_view_is_read_as_that_of_a_view(view: str) -> None:
+    query = "(x) AS SELECT a FROM s WHERE a > 1 SETTINGS buckets = 2"
+    dry_run, explained = parse_one(f"ALTER {view} v {query} DRY RUN"), parse_one(f"EXPLAIN ALTER {view} v {query}")
+    assert isinstance(dry_run, DryRun)
+    assert isinstance(explained, ExplainAlter)
+    assert dry_run.view == explained.view
+    created = parse_one(dry_run.view.text)
+    assert isinstance(created, CreateView)
+    assert (created.name, created.columns, created.settings) == ("v", ("x",), {"buckets": 2})
+    assert created == dry_run.view
+
+
+def test_a_query_that_would_be_changed_in_its_place_is_refused_with_what_there_is_instead() -> None:
+    with pytest.raises(Unsupported, match="not changed in its place yet") as refused:
+        parse_one("ALTER VIEW v AS SELECT 1 AS a FROM s")
+    assert "DRY RUN" in refused.value.fix
+    assert "WITH DATA" in refused.value.fix
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("ALTER STREAM s ADD COLUMN a int DRY RUN", "a dry run is one of another query of a view"),
+        ("ALTER VIEW v SET (buckets = 2) DRY RUN", "a dry run is one of another query of a view"),
+        ("ALTER VIEW v AS SELEC a FROM s DRY RUN", "expected SELECT"),
+        ("EXPLAIN ALTER v SET (buckets = 2)", "expected AS"),
         ("ALTER VIEW v", "expected SET or MODIFY SETTING, found the end of the statement"),
         ("ALTER VIEW v SET (buckets = 3", 'expected ")"'),
         ("ALTER VIEW v SET (buckets = 3, buckets = 4)", "the setting buckets is given twice"),

@@ -1,0 +1,98 @@
+"""Another query for a view that is there: both planned, and their columns compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.services.session.context import Context
+from dovetail.sql.catalog import Query, Relation
+from dovetail.sql.plan.nodes import Scan
+from dovetail.sql.plan.properties import walk
+from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateView
+from dovetail.sql.syntax.types import display
+
+_OF_THE_OLD_QUERY = ("join_order", "delta_join")
+"""Settings that were chosen for the joins of the query as it is."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """``definition`` and ``before``: the view as it is, and its plan; ``proposed`` and ``after`` as it would be."""
+
+    query: Query
+    definition: CreateView
+    before: Plan
+    proposed: CreateView
+    after: Plan
+
+    @property
+    def name(self) -> str:
+        return self.after.name
+
+    @property
+    def latest(self) -> set[str]:
+        """The topics that only the new query reads, from their ends on."""
+        return {scan.topic for scan in _scans(self.after) if scan.latest} - {scan.topic for scan in _scans(self.before)}
+
+    @property
+    def columns(self) -> list[str]:
+        """A line for each column that is added, dropped or changed: ``+ total bigint``, ``- price int``."""
+        before, after = columns_of(self.before), columns_of(self.after)
+        lines = [f"- {name} {_shown(kind)}" for name, kind in before.items() if name not in after]
+        for name, kind in after.items():
+            if name not in before:
+                lines.append(f"+ {name} {_shown(kind)}")
+            elif before[name] != kind:
+                lines.append(f"~ {name} {_shown(before[name])} -> {_shown(kind)}")
+        return lines
+
+
+def proposal(context: Context, view: CreateView, where: str) -> Proposal:
+    """``view`` as a statement proposes it: it keeps the settings that the statement does not name, and its INTO.
+
+    Raises SqlError where the view could not have this query.
+    """
+    _, definition = expect_materialized(context, view.name, where)
+    kept = {name: value for name, value in definition.settings.items() if name not in _OF_THE_OLD_QUERY}
+    proposed = replace(view, into=definition.into, settings={**kept, **view.settings})
+    after = plan_query(view.name, proposed, context.catalog)
+    context.catalog.expect_acyclic(proposed, after.uses)
+    if after.bounded or after.output is None:
+        raise Unsupported(
+            f'the new query of "{view.name}" reads table(x) only, so it would end at once',
+            where=where,
+            fix="read a stream in it",
+        )
+    before = plan_query(view.name, definition, context.catalog)
+    return Proposal(context.catalog.query(view.name), definition, before, proposed, after)
+
+
+def columns_of(plan: Plan) -> dict[str, pa.DataType]:
+    return {column.name: column.type for column in plan.stream().schema.columns}
+
+
+def expect_materialized(context: Context, name: str, where: str = "ALTER VIEW") -> tuple[Relation, CreateView]:
+    relation = context.catalog.get(name)
+    definition = relation.definition
+    if not isinstance(definition, CreateView):
+        raise SqlError(f'"{name}" is a {relation.what}, not a view', where=where, fix="SHOW VIEWS lists views")
+    if not definition.materialized:
+        raise Unsupported(
+            f'"{name}" is not materialized: it has no state of its own',
+            where=where,
+            fix="alter the materialized views that read it",
+        )
+    return relation, definition
+
+
+def _scans(plan: Plan) -> list[Scan]:
+    return [node for one in plan.fragments for node in walk(one.output) if isinstance(node, Scan)]
+
+
+def _shown(kind: pa.DataType) -> str:
+    return display(kind, Rules.TIMEPLUS)
