@@ -17,7 +17,9 @@ from dovetail.broker.names import topics_of_query
 from dovetail.changelog.errors import UnknownName
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.logs.query_logs import QueryLog, QueryLogFiles
+from dovetail.runtime.query_plan import view_to_succeed
 from dovetail.runtime.staleness import Staleness
+from dovetail.runtime.succession import settle
 from dovetail.sql.catalog import Catalog, Desired, Query
 
 RENEWED_EVERY_S = 5.0
@@ -49,10 +51,16 @@ class Leases:
 
     def desired(self, query: Query) -> Desired:
         """What is wanted of a query: that it be dropped, where its lease has run out."""
-        if query.desired is Desired.DROPPED or not query.lease_ms:
+        if not query.lease_ms:
             return query.desired
-        if self._silence.seconds(query.id, query.lease_ms) <= LEASE_S:
+        dropped = query.desired is Desired.DROPPED
+        if not dropped and self._silence.seconds(query.id, query.lease_ms) <= LEASE_S:
             return query.desired
+        if view_to_succeed(query):
+            # Its view may stand still for it.
+            settle(self._catalog, self._brokers, query)
+        if dropped:
+            return Desired.DROPPED
         QueryLog(_LOG, query.name).warning("its session is gone")
         with suppress(UnknownName):
             self._catalog.want(query.name, Desired.DROPPED, now_ms=now_ms())

@@ -5,7 +5,7 @@ explained.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -17,7 +17,6 @@ from dovetail.services.session.drop import await_gone, topics_of_select
 from dovetail.services.session.result import Done, Text
 from dovetail.services.session.topics import output_shape, sizes
 from dovetail.sql.catalog import Actual, Desired, Query
-from dovetail.sql.catalog.entries import queries_of
 from dovetail.sql.engines import Engine
 from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.syntax.statements import CreateView, Explain, ExplainView, Pause, Resume, Select
@@ -78,13 +77,14 @@ def _not_taken_up(context: Context, query: Query, wanted: Actual) -> ServiceUnav
 
 
 @contextmanager
-def leased(context: Context, plan: Plan, text: str) -> Iterator[None]:
-    """The query at work, with topics of its own, all gone at the end; also where this process is killed meanwhile.
+def leased(context: Context, plan: Plan, queries: Sequence[Query]) -> Iterator[None]:
+    """The queries of ``plan`` at work, with topics of their own, all gone at the end; also where this process is killed
+    meanwhile.
 
     One partition, so that rows are shown in their order. Raises as ``await_running`` does.
     """
     lease_ms = lease_from_now()
-    *upstream, last = (replace(query, desired=Desired.PAUSED, lease_ms=lease_ms) for query in queries_of(plan, text))
+    *upstream, last = (replace(query, desired=Desired.PAUSED, lease_ms=lease_ms) for query in queries)
     # In the catalog before there is a topic: whoever finds the lease run out knows what to delete.
     context.catalog.add_query(last, now_ms=context.now_ms, upstream=upstream)
     try:

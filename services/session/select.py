@@ -24,6 +24,7 @@ from dovetail.services.session.input_progress import CatchUp, await_upstream, ex
 from dovetail.services.session.queries import engines_of, expect_runner, leased, warned
 from dovetail.services.session.result import Changelog, Live, Rows
 from dovetail.services.session.views import from_now_on
+from dovetail.sql.catalog.entries import queries_of
 from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.relations import Stream
 from dovetail.sql.syntax.rules import Rules
@@ -49,7 +50,7 @@ def select(context: Context, statement: Select) -> Rows | Live:
 
 @contextmanager
 def _running(context: Context, plan: Plan, text: str) -> Iterator[Changelog]:
-    with leased(context, plan, text):
+    with leased(context, plan, queries_of(plan, text)):
         yield QueryChangelog(context, plan)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.services.role import Role
 from dovetail.services.session.result import Result
 from dovetail.sql.syntax.statements import (
+    AlterQuery,
     AlterStream,
     AlterView,
     BackupView,
@@ -66,6 +67,7 @@ _reader, _writer, _admin = (partial(StatementHandler, role) for role in (Role.RE
 
 # PAUSE and TERMINATE end what others rely on; BACKUP writes to the machine.
 STATEMENTS: Mapping[type[Statement], StatementHandler] = {
+    AlterQuery: _admin("alter.alter_query:alter_query"),
     AlterStream: _admin("streams:alter_stream"),
     AlterView: _admin("alter.alter_view:alter_view"),
     BackupView: _admin("backup.backup_view:backup_view"),

@@ -194,7 +194,7 @@ def _try(context: Context, statement: CreateView) -> None:
     plan = plan_query(name, on_trial(statement, name), context.catalog)
     context.say(f"trying the new query of {statement.name}, which goes on as it was meanwhile")
     try:
-        with leased(context, plan, statement.text):
+        with leased(context, plan, queries_of(plan, statement.text)):
             return
     except SqlError as failure:
         raise SqlError(

@@ -15,7 +15,7 @@ from dovetail.broker.address import BrokerAddress
 from dovetail.broker.query_origin import refuse_other_topics
 from dovetail.broker.reader import read_topic
 from dovetail.changelog.errors import CheckpointMismatch, DovetailError
-from dovetail.runtime.query_plan import plan_of
+from dovetail.runtime.query_plan import begin_at, plan_of
 from dovetail.runtime.storage.places import folder_name, storage_at
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.runner.job_settings import JobSettings
@@ -86,6 +86,7 @@ class Launcher:
             plan=fragment.explain(),
             snapshots=lambda: self._static_tables(fragment),
             settings=settings,
+            begin_at=begin_at(query),
         )
 
     def started_pack(self, pack: Storage, members: Mapping[str, Query], settings: JobSettings) -> RunningQuery:

@@ -106,8 +106,11 @@ class RunningQuery:
         plan: str,
         snapshots: Callable[[], Mapping[str, pa.Table]],
         settings: JobSettings,
+        begin_at: Offsets | None = None,
     ) -> RunningQuery:
         """Start ``name``, or resume it from its checkpoint in ``storage``.
+
+        ``begin_at``: where a first start begins to read these topics, whatever the plan says.
 
         Raises CheckpointMismatch, UnknownName (a topic), ServiceUnavailable (the broker or an object store does not
         answer), StorageRefused.
@@ -116,7 +119,7 @@ class RunningQuery:
         checkpoint = Checkpoint(storage)
         resumed = checkpoint.origin() is not None
         topic_ids = topic_ids_now(client, dataflow, resumed=resumed)
-        beginning = cache(lambda: _beginning(client, dataflow))
+        beginning = cache(lambda: _beginning(client, dataflow, begin_at or {}))
         few = settings.few_buckets and not resumed and _has_little_to_read(client, dataflow, beginning())
         buckets = 1 if few else settings.buckets
         origin = checkpoint.open(
@@ -374,10 +377,12 @@ def _has_little_to_read(client: Admin, dataflow: Dataflow, begun: Beginning) -> 
     return left <= _LITTLE
 
 
-def _beginning(client: Admin, dataflow: Dataflow) -> Beginning:
+def _beginning(client: Admin, dataflow: Dataflow, begin_at: Offsets) -> Beginning:
     # The history first: so nothing of an input that is read from now on belongs to it.
     history = topics.end_offsets(client, dataflow.topics) if dataflow.answers_once else {}
-    return Beginning(resolved_first_offsets(client, dataflow.scans), history)
+    resolved = resolved_first_offsets(client, dataflow.scans)
+    starts = [{**found, **begin_at.get(scan.topic, {})} for scan, found in zip(dataflow.scans, resolved, strict=True)]
+    return Beginning(starts, history)
 
 
 def topic_ids_now(client: Admin, dataflow: Dataflow, *, resumed: bool) -> Mapping[str, str]:

@@ -33,6 +33,7 @@ from dovetail.runtime.health_server import HealthServer, HealthStatus, own_reque
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
 from dovetail.runtime.processes.listener import listening
+from dovetail.runtime.query_plan import view_to_succeed
 from dovetail.runtime.reconciler import Reconciler, Watched
 from dovetail.runtime.retry_state import Failure
 from dovetail.runtime.sole_holder import SoleHolder
@@ -241,7 +242,7 @@ class Runner:
         checkpoint = self._launcher.checkpoint(query)
         if not query.checkpoint:
             self._catalog.set_checkpoint(query.id, checkpoint.location)
-        elif query.progress and Checkpoint(checkpoint).origin() is None:
+        elif "starts" in query.progress and Checkpoint(checkpoint).origin() is None:
             raise EnvironmentFault(
                 f'the checkpoint of "{query.name}" is gone, and the query has run before: to start afresh would write'
                 " its rows a second time",
@@ -453,7 +454,7 @@ class Runner:
                 checkpoint,
                 self._settings.brokers,
                 copies,
-                outlived=query.lease_ms == 0,
+                outlived=query.lease_ms == 0 or bool(view_to_succeed(query)),
             )
         if not self._running:
             give_memory_back(self._session)

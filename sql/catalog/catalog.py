@@ -132,6 +132,19 @@ class Catalog:
             for query in stored_queries.fragments(connection, relation.name):
                 stored_queries.update(connection, query.id, sql=ddl)
 
+    def succeed(self, successor: Query, written: Stream, uses: Iterable[str], *, now_ms: int) -> None:
+        """A view gets the query of its successor, with its checkpoint, and the successor that of the view, with which
+        it is dropped. ``written`` and ``uses`` as of ``create``. Nothing where that has been done, or the view is gone.
+        """
+        with self._write() as connection:
+            ahead = stored_queries.find(connection, successor.name)
+            relation = stored_relations.find(connection, written.schema.name)
+            if ahead is None or ahead.desired is Desired.DROPPED or relation is None:
+                return
+            view = stored_queries.expect(connection, relation.name)
+            stored_relations.replace_query(connection, relation.name, ahead.sql, _stored(written), uses)
+            stored_queries.exchange(connection, view, ahead, now_ms)
+
     def get(self, name: str) -> Relation:
         """Raises UnknownName with the nearest name there is."""
         with self._read() as connection:

@@ -62,6 +62,15 @@ def update(connection: Connection, query_id: int, **values: Any) -> None:
     connection.execute(QUERIES.update().where(QUERIES.c.id == query_id).values(values))
 
 
+def exchange(connection: Connection, view: Query, ahead: Query, now_ms: int) -> None:
+    """``view`` goes on as the query that ``ahead`` is; that is dropped, with what the former one has left."""
+    both = ("sql", "plan", "fingerprint", "checkpoint", "progress")
+    taken = {name: getattr(ahead, name) for name in both}
+    left = {name: getattr(view, name) for name in both}
+    update(connection, view.id, **taken, desired=Desired.RUNNING.value, error="", updated_ms=now_ms)
+    update(connection, ahead.id, **left, desired=Desired.DROPPED.value, updated_ms=now_ms)
+
+
 def note_runner_gone(connection: Connection, engine: str) -> None:
     """None of an engine's queries runs: what ran them has gone, and what it said of them last is not so any more."""
     ran = (QUERIES.c.engine == engine) & (QUERIES.c.actual == Actual.RUNNING.value)

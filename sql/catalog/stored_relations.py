@@ -51,6 +51,15 @@ def redefine(connection: Connection, relation: Relation, ddl: str) -> bool:
     return connection.execute(here.values(ddl=ddl)).rowcount == 1
 
 
+def replace_query(connection: Connection, name: str, ddl: str, written: str, used: Iterable[str]) -> None:
+    """Another definition of a view, that uses other relations."""
+    values = {"ddl": ddl, "written": written or None}
+    connection.execute(RELATIONS.update().where(RELATIONS.c.name == name).values(values))
+    connection.execute(USES.delete().where(USES.c.name == name))
+    for one in sorted(set(used)):
+        connection.execute(USES.insert().values(name=name, used=one))
+
+
 def find(connection: Connection, name: str) -> Relation | None:
     row = connection.execute(sa.select(RELATIONS).where(RELATIONS.c.name == name)).mappings().first()
     return None if row is None else _read(row)

@@ -131,7 +131,7 @@ def _read(text: str) -> CreateStream:
     return made
 
 
-def with_setting(view: CreateView, name: str, value: int | str) -> CreateView:
+def with_setting(view: CreateView, name: str, value: float | str) -> CreateView:
     """``view`` with ``name = value`` in its SETTINGS, which get it where they have none."""
     start, end, said = _place_of_setting(view, name)
     written = exp.Literal.string(value).sql() if isinstance(value, str) else value

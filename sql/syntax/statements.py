@@ -197,6 +197,18 @@ class AlterView:
 
 
 @dataclass(frozen=True)
+class AlterQuery:
+    """ALTER MATERIALIZED VIEW name AS query: the view goes on in its topic with it. ``view`` as in a DryRun."""
+
+    view: CreateView
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+
+@dataclass(frozen=True)
 class DryRun:
     """ALTER MATERIALIZED VIEW name AS query DRY RUN: which rows another query would give the view, and take from it.
 
@@ -551,6 +563,7 @@ class Why:
 Statement = (
     CreateStream
     | AlterStream
+    | AlterQuery
     | AlterView
     | DryRun
     | CreateIndex

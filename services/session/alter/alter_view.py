@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
-from dovetail.services.session.alter.proposal import expect_materialized
+from dovetail.services.session.alter.proposal import expect_materialized, expect_running
 from dovetail.services.session.context import Context
 from dovetail.services.session.queries import expect_runner
 from dovetail.services.session.result import Done, counted
-from dovetail.sql.catalog import Actual, Desired, Query, Relation
+from dovetail.sql.catalog import Actual, Query, Relation
 from dovetail.sql.engines import Engine
 from dovetail.sql.query_settings import checked
 from dovetail.sql.syntax.alterations import with_setting
@@ -40,7 +40,7 @@ def alter_view(context: Context, statement: AlterView) -> Done:
     # One that is under way may be taken back, or get another number, however it stands.
     if not any(_named(definition) not in (None, query.progress.get("buckets")) for query in queries):
         for query in queries:
-            _expect_running(query)
+            expect_running(query)
     after = with_setting(definition, "buckets", buckets)
     context.catalog.redefine(view, after.text)
     try:
@@ -79,21 +79,6 @@ def _expect_buckets(context: Context, view: Relation) -> list[Query]:
             fix="give the topic that it reads more partitions, and start more lookup workers",
         )
     return found
-
-
-def _expect_running(query: Query) -> None:
-    """Raises SqlError where it does not do its work: it would have to come to the end of a batch first."""
-    if query.unmade or query.actual is Actual.PENDING:
-        why, fix = "is just being made, restored or started", "wait until it is running: SHOW QUERIES shows it"
-    elif query.desired is Desired.PAUSED:
-        why, fix = "is paused", f"RESUME {query.view}, and alter it then"
-    elif query.actual is Actual.FAILED:
-        why, fix = f"has failed: {query.error}", f"mend that, RESUME {query.view}, and alter it then"
-    elif query.actual not in (Actual.RUNNING, Actual.PACKING):
-        why, fix = f"is {query.actual.value}", "wait until it is running: SHOW QUERIES shows what it waits for"
-    else:
-        return
-    raise SqlError(f'"{query.name}" {why}', where="ALTER VIEW", fix=fix)
 
 
 def _await_rescaled(context: Context, query: Query, buckets: int) -> None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.changes import DELTA, Changes
-from dovetail.changelog.schema import Kind
+from dovetail.changelog.schema import WIRE_DELTA, Kind
 from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, input_topics
@@ -80,7 +80,8 @@ class Effect:
         """The first changes in the order of their keys, what a row was before what it becomes."""
         table = self.changes.table
         order = [name for name in self.key or self.changes.rows.column_names if _is_sortable(table[name].type)]
-        return table.sort_by([(name, "ascending") for name in (*order, DELTA)]).slice(0, count)
+        found = table.sort_by([(name, "ascending") for name in (*order, DELTA)]).slice(0, count)
+        return found.rename_columns([*self.changes.rows.column_names, WIRE_DELTA])
 
 
 def _effect(context: Context, proposed: Proposal) -> Effect:

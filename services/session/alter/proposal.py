@@ -8,10 +8,12 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.services.session.context import Context
-from dovetail.sql.catalog import Query, Relation
+from dovetail.sql.catalog import Actual, Desired, Query, Relation
 from dovetail.sql.plan.nodes import Scan
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.planner import Plan, plan_query
+from dovetail.sql.syntax.alterations import with_setting
+from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateView
 from dovetail.sql.syntax.types import display
@@ -35,9 +37,14 @@ class Proposal:
         return self.after.name
 
     @property
+    def from_now_on(self) -> set[str]:
+        """The topics that the new query would read from their ends on."""
+        return {scan.topic for scan in _scans(self.after) if scan.latest}
+
+    @property
     def latest(self) -> set[str]:
-        """The topics that only the new query reads, from their ends on."""
-        return {scan.topic for scan in _scans(self.after) if scan.latest} - {scan.topic for scan in _scans(self.before)}
+        """Those of them that the view does not read yet."""
+        return self.from_now_on - {scan.topic for scan in _scans(self.before)}
 
     @property
     def columns(self) -> list[str]:
@@ -59,7 +66,13 @@ def proposal(context: Context, view: CreateView, where: str) -> Proposal:
     """
     _, definition = expect_materialized(context, view.name, where)
     kept = {name: value for name, value in definition.settings.items() if name not in _OF_THE_OLD_QUERY}
-    proposed = replace(view, into=definition.into, settings={**kept, **view.settings})
+    again = parse_one(view.text)
+    assert isinstance(again, CreateView)
+    view = again
+    for name, value in kept.items():
+        if name not in view.settings:
+            view = with_setting(view, name, value)
+    proposed = replace(view, into=definition.into)
     after = plan_query(view.name, proposed, context.catalog)
     context.catalog.expect_acyclic(proposed, after.uses)
     if after.bounded or after.output is None:
@@ -88,6 +101,21 @@ def expect_materialized(context: Context, name: str, where: str = "ALTER VIEW") 
             fix="alter the materialized views that read it",
         )
     return relation, definition
+
+
+def expect_running(query: Query) -> None:
+    """Raises SqlError where it does not do its work: it would have to come to the end of a batch first."""
+    if query.unmade or query.actual is Actual.PENDING:
+        why, fix = "is just being made, restored or started", "wait until it is running: SHOW QUERIES shows it"
+    elif query.desired is Desired.PAUSED:
+        why, fix = "is paused", f"RESUME {query.view}, and alter it then"
+    elif query.actual is Actual.FAILED:
+        why, fix = f"has failed: {query.error}", f"mend that, RESUME {query.view}, and alter it then"
+    elif query.actual not in (Actual.RUNNING, Actual.PACKING):
+        why, fix = f"is {query.actual.value}", "wait until it is running: SHOW QUERIES shows what it waits for"
+    else:
+        return
+    raise SqlError(f'"{query.name}" {why}', where="ALTER VIEW", fix=fix)
 
 
 def _scans(plan: Plan) -> list[Scan]:

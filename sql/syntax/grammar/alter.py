@@ -14,6 +14,7 @@ from dovetail.sql.syntax.grammar.views import view_of_query
 from dovetail.sql.syntax.statements import (
     AddColumn,
     Alteration,
+    AlterQuery,
     AlterStream,
     AlterView,
     CreateView,
@@ -36,10 +37,10 @@ _REFUSED["ALTER"] = _REFUSED["MODIFY"]
 _DRY_RUN = "DRY RUN"
 
 
-def alter(cursor: Cursor) -> AlterStream | AlterView | DryRun:
+def alter(cursor: Cursor) -> AlterStream | AlterQuery | AlterView | DryRun:
     """``ALTER STREAM [IF EXISTS] s ADD COLUMN [IF NOT EXISTS] c type [..], DROP COLUMN [IF EXISTS] d,
     RENAME COLUMN [IF EXISTS] e TO f``; ``ALTER VIEW [IF EXISTS] v SET (name = value, ..)``;
-    ``ALTER VIEW v AS SELECT .. DRY RUN``."""
+    ``ALTER VIEW v AS SELECT .. [DRY RUN]``."""
     cursor.clause = "ALTER"
     dry_run = cursor.accept_last(_DRY_RUN)
     cursor.expect("ALTER")
@@ -64,27 +65,23 @@ def _with_query(cursor: Cursor, name: str) -> CreateView:
     start = cursor.offset
     view = view_of_query(cursor, name)
     written = cursor.script[start : cursor.tokens[-1].end + 1]
-    return replace(view, text=f"CREATE MATERIALIZED VIEW {exp.to_identifier(name, quoted=True).sql()} {written}")
+    return replace(view, text=f"CREATE MATERIALIZED VIEW {exp.to_identifier(name).sql()} {written}")
 
 
-def _alter_view(cursor: Cursor, *, dry_run: bool) -> AlterView | DryRun:
+def _alter_view(cursor: Cursor, *, dry_run: bool) -> AlterQuery | AlterView | DryRun:
     """SET, with brackets or without, as RisingWave has it; MODIFY SETTING, as ClickHouse and Timeplus have it."""
     if_exists = bool(cursor.accept("IF EXISTS"))
     name = cursor.path("the name of a view")
-    if dry_run and cursor.at("AS", "("):
-        return DryRun(_with_query(cursor, name))
+    if cursor.at("AS", "("):
+        if if_exists:
+            cursor.fail("IF EXISTS is not taken with another query: what is not there has no rows to change")
+        view = _with_query(cursor, name)
+        return DryRun(view) if dry_run else AlterQuery(view)
     if dry_run:
         _refuse_dry_run(cursor)
-    if cursor.at("AS"):
-        cursor.fail(
-            "the query of a view that runs is not changed in its place yet",
-            fix="DRY RUN at the end of the statement shows which rows would change; CREATE OR REPLACE MATERIALIZED "
-            "VIEW .. WITH DATA begins again, with an empty topic",
-            kind=Unsupported,
-        )
     if cursor.at("RENAME TO"):
         cursor.fail(f"RENAME TO is not taken: {_REFUSED['RENAME TO'][0]}", fix="CREATE VIEW .. AS SELECT * FROM it")
-    cursor.expect("SET", "MODIFY SETTING", fix="ALTER VIEW v SET (buckets = n)")
+    cursor.expect("SET", "MODIFY SETTING", fix="ALTER VIEW v SET (buckets = n); ALTER VIEW v AS SELECT ..")
     wrapped = bool(cursor.accept("("))
     settings = assignments(cursor)
     if wrapped:

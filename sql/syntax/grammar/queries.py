@@ -108,6 +108,8 @@ def _query(cursor: Cursor) -> Readings:
         depth += (cursor.word() == "(") - (cursor.word() == ")")
         cursor.index += 1
     tokens = cursor.tokens[start : cursor.index]
+    if not tokens:
+        cursor.fail(f"expected SELECT or WITH, found {cursor.found}")
     readings = Readings(OnDemand(partial(_read, cursor.copy(), tokens)))
     first_of(readings)
     if any(token.text in _OF_PARAMETERS for token in tokens):

@@ -157,6 +157,8 @@ def test_an_answer_tells_browsers_to_do_nothing_with_it(world: World) -> None:
 
 STATEMENTS = {
     Role.READER: (
+        "ALTER VIEW v AS SELECT a FROM s DRY RUN",
+        "EXPLAIN ALTER VIEW v AS SELECT a FROM s",
         "SELECT 1",
         "SHOW VIEWS",
         "DESCRIBE v",
@@ -178,6 +180,7 @@ STATEMENTS = {
         "CREATE STREAM s (a int)",
         "ALTER STREAM s ADD COLUMN b int",
         "ALTER VIEW v SET (buckets = 2)",
+        "ALTER VIEW v AS SELECT a FROM s",
         "CREATE INDEX i ON s (a)",
         "CREATE VIEW v AS SELECT 1",
         "CREATE DICTIONARY d (id string) PRIMARY KEY id SOURCE(MYSQL(TABLE 't')) LAYOUT(FLAT())",

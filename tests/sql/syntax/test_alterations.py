@@ -11,6 +11,7 @@ from dovetail.sql.syntax.alterations import altered, with_setting
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import (
     AddColumn,
+    AlterQuery,
     AlterStream,
     AlterView,
     CreateStream,
@@ -162,11 +163,12 @@ def test_another_query_of_a_view_is_read_as_that_of_a_view(view: str) -> None:
     assert created == dry_run.view
 
 
-def test_a_query_that_would_be_changed_in_its_place_is_refused_with_what_there_is_instead() -> None:
-    with pytest.raises(Unsupported, match="not changed in its place yet") as refused:
-        parse_one("ALTER VIEW v AS SELECT 1 AS a FROM s")
-    assert "DRY RUN" in refused.value.fix
-    assert "WITH DATA" in refused.value.fix
+def test_without_dry_run_the_query_is_to_be_changed() -> None:
+    text = "ALTER VIEW v AS SELECT a FROM s"
+    altered, tried = parse_one(text), parse_one(f"{text} DRY RUN")
+    assert isinstance(altered, AlterQuery)
+    assert isinstance(tried, DryRun)
+    assert altered.view == tried.view
 
 
 @pytest.mark.parametrize(
@@ -174,8 +176,10 @@ def test_a_query_that_would_be_changed_in_its_place_is_refused_with_what_there_i
     [
         ("ALTER STREAM s ADD COLUMN a int DRY RUN", "a dry run is one of another query of a view"),
         ("ALTER VIEW v SET (buckets = 2) DRY RUN", "a dry run is one of another query of a view"),
-        ("ALTER VIEW v AS SELEC a FROM s DRY RUN", "expected SELECT"),
+        ("ALTER VIEW v AS DRY RUN", "expected SELECT or WITH, found the end of the statement"),
         ("EXPLAIN ALTER v SET (buckets = 2)", "expected AS"),
+        ("ALTER VIEW IF EXISTS v AS SELECT a FROM s", "IF EXISTS is not taken with another query"),
+        ("CREATE VIEW v AS", "expected SELECT or WITH, found the end of the statement"),
         ("ALTER VIEW v", "expected SET or MODIFY SETTING, found the end of the statement"),
         ("ALTER VIEW v SET (buckets = 3", 'expected ")"'),
         ("ALTER VIEW v SET (buckets = 3, buckets = 4)", "the setting buckets is given twice"),

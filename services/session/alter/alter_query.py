@@ -1,0 +1,196 @@
+"""ALTER VIEW v AS SELECT ..: the view goes on in its topic with another query.
+
+The new query runs beside the old one, into a topic of its own, until it has read as much. Then both stand still for a
+moment, the difference of their rows is written to the topic of the view, and the view goes on from the checkpoint of
+the new query (``runtime.succession``). Readers of the topic see that difference, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dovetail.broker.producer_queue import OutgoingRecords
+from dovetail.broker.reader import read_topic
+from dovetail.broker.registry.client import schemas_of
+from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.encode import Encoded, Forms, encode
+from dovetail.changelog.errors import ServiceUnavailable, SqlError, StackError, Unsupported
+from dovetail.changelog.schema import Included, Kind, RecordPart
+from dovetail.runtime import succession
+from dovetail.runtime.query_plan import BEGIN_AT, plan_of_successor, successor_name
+from dovetail.services.session.alter.proposal import Proposal, expect_running, proposal
+from dovetail.services.session.context import Context
+from dovetail.services.session.input_progress import InputProgress, await_reading, input_ends, input_topics
+from dovetail.services.session.queries import await_running, expect_runner, leased, pause
+from dovetail.services.session.result import Done, counted
+from dovetail.services.session.verification.batch import expect_recomputable
+from dovetail.sql.catalog.entries import queries_of
+from dovetail.sql.engines import Engine
+from dovetail.sql.planner import Plan
+from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.statements import AlterQuery, Pause
+
+_WHERE = "ALTER VIEW .. AS"
+_KEY = "_record_key"
+
+
+def alter_query(context: Context, statement: AlterQuery) -> Done:
+    """Raises SqlError where the view cannot have the query, or where that fails; the view goes on as it was then."""
+    proposed = proposal(context, statement.view, _WHERE)
+    name = proposed.name
+    if proposed.before.fingerprint == proposed.after.fingerprint:
+        context.catalog.redefine(context.catalog.get(name), proposed.proposed.text)
+        return Done(f"{name} has this query already, and goes on")
+    _expect_alterable(context, proposed)
+    expect_runner(context, {Engine.SPARK.value})
+    expect_running(proposed.query)
+    successor = successor_name(name)
+    plan = plan_of_successor(successor, proposed.proposed, context.catalog)
+    [query] = queries_of(plan, proposed.proposed.text)
+    query = replace(query, topic=successor, progress={BEGIN_AT: _begin_at(context, proposed)})
+    context.say(f"{name} goes on while its new query reads {', '.join(plan.reads)}")
+    with leased(context, plan, [query]):
+        await_reading(context, successor, input_ends(context, plan))
+        changes = _succeed(context, proposed, successor)
+    state = "running"
+    try:
+        await_running(context, name)
+    except (ServiceUnavailable, StackError) as failure:
+        # It has the new query, which goes on by itself.
+        state = f"to go on once it can: {failure.what}"
+    added, taken = (pc.sum(pc.abs(side)).as_py() or 0 for side in _sides(changes))
+    return Done(f"altered view {name}, {state}: {counted(added, 'row')} added, {taken:,} taken back")
+
+
+def _succeed(context: Context, proposed: Proposal, successor: str) -> Changes:
+    """Both stand still, and the one takes the place of the other; the changes of the view's rows."""
+    view, catalog = proposed.name, context.catalog
+    succession.begin(catalog, view, successor)
+    with ExitStack() as undone:
+        undone.callback(lambda: succession.settle(catalog, context.brokers, catalog.query(successor)))
+        _expect_unchanged(context, proposed)
+        pause(context, Pause(view))
+        read = InputProgress.of(catalog.query(view)).offsets
+        topics = set(input_topics(proposed.after))
+        await_reading(context, successor, {topic: ends for topic, ends in read.items() if topic in topics})
+        pause(context, Pause(successor))
+        changes = _difference(context, proposed, successor)
+        records = _records(context, proposed.after, changes)
+        topic = proposed.after.stream().topic
+        outgoing = [OutgoingRecords(topic, records)]
+        succession.write_difference(context.brokers, successor, outgoing, context.settings.broker_wait_s)
+    return changes
+
+
+def _difference(context: Context, proposed: Proposal, successor: str) -> Changes:
+    """What turns the records of the view's topic into those of its successor's, each with the key that it has there."""
+    stream = proposed.after.stream()
+    before, after = (_keyed_rows(context, stream, topic) for topic in (stream.topic, successor))
+    changes = Changes.concat([Changes.of(after), Changes.of(before, -1)]).consolidated()
+    if stream.schema.kind is Kind.APPEND and not changes.only_insertions:
+        lost = pc.sum(_sides(changes)[1]).as_py()
+        raise Unsupported(
+            f'"{proposed.name}" is append-only, and its new query would take back {counted(-lost, "row")}',
+            where=_WHERE,
+            fix="ALTER VIEW .. DRY RUN shows them; create a view of another name, or CREATE OR REPLACE .. WITH DATA",
+        )
+    return changes
+
+
+def _keyed_rows(context: Context, stream: Stream, topic: str) -> pa.Table:
+    schema = replace(stream.schema, included=(Included(_KEY, pa.binary(), RecordPart.KEY),))
+    names = (*(column.name for column in schema.columns), _KEY)
+    return read_topic(context.brokers, schema, topic, context.topics.settled_ends(topic), columns=names).rows.select(
+        names
+    )
+
+
+def _records(context: Context, plan: Plan, changes: Changes) -> Encoded:
+    """Retractions first. Of a topic of upserts the last row of each key, or a tombstone."""
+    sink = plan.dataflow.sink
+    forms = Forms(sink.value_format, sink.key_format, schemas_of(context.brokers))
+    upserts = sink.format == "upsert"
+    taken, added = _one_by_one(changes.retractions), _one_by_one(changes.insertions)
+    if upserts:
+        taken = taken.filter(pc.invert(pc.is_in(taken.column(_KEY), added.column(_KEY))))
+    keys, values = [], []
+    for rows in (taken, added):
+        made = encode(rows.drop_columns([_KEY]), sink.columns, (), sink.updating and not upserts, forms=forms)
+        keys.append(rows.column(_KEY).combine_chunks().cast(pa.large_binary()))
+        values.append(pa.nulls(len(made), pa.large_binary()) if upserts and rows is taken else made.value_column)
+    return Encoded(pa.concat_arrays(keys), pa.concat_arrays(values))
+
+
+def _one_by_one(changes: Changes) -> pa.Table:
+    """A row for each time that it comes, or goes."""
+    deltas = changes.deltas
+    rows = changes.rows.take(pa.array(np.repeat(np.arange(len(deltas)), np.abs(deltas))))
+    return Changes.with_deltas(rows, np.repeat(np.sign(deltas), np.abs(deltas))).table
+
+
+def _begin_at(context: Context, proposed: Proposal) -> Mapping[str, Mapping[int, int]]:
+    """Where the view began to read what a new query would read from now on. Raises Unsupported where the new query
+    could not read what the view has read: it is gone from a topic.
+    """
+    starts = InputProgress.of(proposed.query).first_offsets
+    for topic in input_topics(proposed.after):
+        begins = context.topics.begins(topic)
+        gone = sum(max(begins.get(partition, 0) - start, 0) for partition, start in starts.get(topic, {}).items())
+        if gone:
+            raise Unsupported(
+                f'{counted(gone, "record")} that "{proposed.name}" has read of {topic} are gone, and its new query '
+                "could not read them",
+                where=_WHERE,
+                fix="create a view of another name, which begins with what is there",
+            )
+    return {topic: starts[topic] for topic in proposed.from_now_on if topic in starts}
+
+
+def _expect_alterable(context: Context, proposed: Proposal) -> None:
+    """Raises Unsupported for what cannot be changed with the topic kept."""
+    name, before, after = proposed.name, proposed.before, proposed.after
+    for plan in (before, after):
+        expect_recomputable(plan, _WHERE)
+    again = (
+        "see the difference by DRY RUN; a view of another name, or CREATE OR REPLACE .. WITH DATA, can have this query"
+    )
+    if proposed.columns or before.stream() != after.stream():
+        differing = "; ".join(proposed.columns) or "another key, or other watermarks"
+        raise Unsupported(
+            f'the records of "{name}" would have another form: {differing}',
+            where=_WHERE,
+            fix=again,
+        )
+    if proposed.definition.into is not None:
+        raise Unsupported(
+            f'"{name}" writes INTO {proposed.definition.into}, where others may write', where=_WHERE, fix=again
+        )
+    if len(before.fragments) > 1 or len(after.fragments) > 1:
+        raise Unsupported(
+            f'"{name}" is a query of several fragments, and these are not altered', where=_WHERE, fix=again
+        )
+    if after.dataflow.snapshots:
+        raise Unsupported(
+            f'the new query of "{name}" joins a table(x) as it was at a start, and that would be another one',
+            where=_WHERE,
+            fix=again,
+        )
+    if after.dataflow.sink.format == "debezium":
+        raise Unsupported(f'the envelopes of "{name}" are not altered', where=_WHERE, fix=again)
+
+
+def _expect_unchanged(context: Context, proposed: Proposal) -> None:
+    if context.catalog.get(proposed.name).definition != proposed.definition:
+        raise SqlError(
+            f'another process has just changed "{proposed.name}"', fix="look at it, and run the statement again"
+        )
+
+
+def _sides(changes: Changes) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    return changes.insertions.table.column(DELTA), changes.retractions.table.column(DELTA)

@@ -1,0 +1,198 @@
+"""ALTER VIEW v AS SELECT ..: the topic of the view adds up to the rows of its new query, also where somebody dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.runtime import succession
+from dovetail.services.session import Done, Rows, Session
+from dovetail.services.stack import Stack
+from dovetail.sql.catalog import Actual
+from tests.paths import ROOT
+from tests.services.conftest import leave_nothing
+from tests.services.session.test_dry_run import EARLIEST, JOINED, TABLES, VISITED
+from tests.services.session.test_queries import changelog_of, rows_of, settle
+
+pytestmark = pytest.mark.services
+
+QUERIES = [
+    ("priced", f"SELECT o.id AS id, u.name AS name, o.amount AS amount {JOINED.format('')}"),
+    ("priced", f"SELECT o.id AS id, u.name AS name, o.amount * 2 AS amount {JOINED.format('LEFT')} WHERE o.amount > 5"),
+    ("totals", "SELECT user_id, sum(amount) AS amount FROM orders GROUP BY user_id HAVING sum(amount) > 5"),
+    ("named", "SELECT name, count(*) AS n FROM priced WHERE amount > 5 GROUP BY name"),
+    ("visited", f"{VISITED} WHERE c.page <> 'a' {EARLIEST}"),
+]
+VIEWS = ("priced", "totals", "named", "visited")
+MORE = """
+INSERT INTO users VALUES (9, 'eve'), (2, 'bea');
+INSERT INTO orders VALUES (14, 9, 3), (10, 2, 50);
+DELETE FROM orders WHERE id = 11;
+INSERT INTO clicks (user_id, page) VALUES (9, 'd'), (1, 'a')
+"""
+
+
+@pytest.fixture
+def session(running: Stack) -> Iterator[Session]:
+    with Session.open(running.settings) as opened:
+        opened.run(TABLES)
+        for view in VIEWS:
+            settle(opened, view)
+        yield opened
+        leave_nothing(opened)
+
+
+def altered(session: Session, view: str, query: str) -> str:
+    [done] = session.run(f"ALTER VIEW {view} AS {query}")
+    assert isinstance(done, Done)
+    return done.text
+
+
+def expected(session: Session, query: str) -> Counter[tuple[object, ...]]:
+    """The rows of a view that was created with the query."""
+    session.run(f"CREATE MATERIALIZED VIEW other AS {query}")
+    settle(session, "other")
+    rows = Counter(rows_of(session, "SELECT * FROM table(other)"))
+    session.run("DROP VIEW other WITH DATA")
+    return rows
+
+
+def assert_follows(session: Session, view: str, query: str) -> None:
+    """The net rows of the topic are those of the query, and no reader of it is ever below zero."""
+    settle(session, view)
+    assert Counter(rows_of(session, f"SELECT * FROM table({view})")) == expected(session, query)
+    counts: Counter[tuple[object, ...]] = Counter()
+    for *row, delta in changelog_of(session, f"SELECT *, _tp_delta FROM {view} SETTINGS seek_to = 'earliest'"):
+        assert isinstance(delta, int)
+        counts[tuple(row)] += delta
+        assert counts[tuple(row)] >= 0
+    assert session.verify(view).holds
+
+
+@pytest.mark.parametrize(("view", "query"), QUERIES)
+def test_the_view_goes_on_with_another_query(session: Session, view: str, query: str) -> None:
+    [tried] = session.run(f"ALTER VIEW {view} AS {query} DRY RUN")
+    assert isinstance(tried, Rows)
+    ends = session.context.topics.settled_ends(view)
+    told = altered(session, view, query)
+    deltas = tried.table.column("_tp_delta").to_pylist()
+    gained, lost = (sum(abs(delta) for delta in deltas if (delta > 0) is side) for side in (True, False))
+    assert told == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
+    written = session.context.topics.settled_ends(view)
+    assert sum(written.values()) - sum(ends.values()) <= gained + lost + len(written)
+    session.run(MORE)
+    assert_follows(session, view, query)
+    assert session.context.catalog.get(view).ddl.endswith(query)
+
+
+def test_a_view_that_began_at_the_end_of_a_topic_begins_there_with_its_new_query_too(session: Session) -> None:
+    session.run(f"CREATE MATERIALIZED VIEW lately AS {VISITED}; {MORE}")
+    settle(session, "lately")
+    assert Counter(rows_of(session, "SELECT * FROM table(lately)")) == {("d", "eve"): 1, ("a", "ann"): 1}
+    altered(session, "lately", f"{VISITED} WHERE c.page <> 'a'")
+    session.run("INSERT INTO clicks (user_id, page) VALUES (1, 'a'), (9, 'e')")
+    settle(session, "lately")
+    assert Counter(rows_of(session, "SELECT * FROM table(lately)")) == {("d", "eve"): 1, ("e", "eve"): 1}
+    assert session.verify("lately").holds
+
+
+def test_a_view_is_altered_again_and_back(session: Session) -> None:
+    first = "SELECT user_id, sum(amount) AS amount FROM orders GROUP BY user_id"
+    second = f"{first} HAVING sum(amount) > 7"
+    altered(session, "totals", second)
+    session.run("PAUSE totals; INSERT INTO orders VALUES (20, 1, 9); RESUME totals")
+    assert_follows(session, "totals", second)
+    altered(session, "totals", first)
+    assert_follows(session, "totals", first)
+    assert altered(session, "totals", first) == "totals has this query already, and goes on"
+
+
+def test_what_would_need_another_topic_is_refused_and_the_view_goes_on(session: Session) -> None:
+    refusals = {
+        "ALTER VIEW totals AS SELECT user_id, sum(amount) AS total FROM orders GROUP BY user_id": "another form",
+        "ALTER VIEW totals AS SELECT user_id, amount FROM orders": "another form",
+        "ALTER VIEW visited AS SELECT page, page AS name FROM clicks": "another form",
+    }
+    for statement, said in refusals.items():
+        with pytest.raises(Unsupported, match=said):
+            session.run(statement)
+    session.run("PAUSE totals")
+    with pytest.raises(SqlError, match="is paused"):
+        session.run("ALTER VIEW totals AS SELECT user_id, sum(amount + 3) AS amount FROM orders GROUP BY user_id")
+    session.run("RESUME totals")
+    session.run(MORE)
+    assert_follows(session, "totals", "SELECT user_id, sum(amount) AS amount FROM orders GROUP BY user_id")
+    assert not [one for one in session.context.catalog.queries(dropped=True) if "successor" in one.name]
+
+
+DYING = """
+import os, sys
+from dovetail.runtime import succession
+from dovetail.runtime.settings import read_settings
+from dovetail.services.session import Session
+write = succession.write_difference
+def dying(*arguments):
+    if {written}:
+        write(*arguments)
+    os._exit(9)
+succession.write_difference = dying
+with Session.open(read_settings()) as session:
+    session.run(sys.argv[1])
+"""
+
+
+def test_whoever_alters_a_view_and_dies_leaves_the_old_query_or_the_new_one(session: Session, running: Stack) -> None:
+    """Before the difference is written it is the old one, after that the new one; and no hand is needed."""
+    before, after = QUERIES[2][1], "SELECT user_id, sum(amount + 1) AS amount FROM orders GROUP BY user_id"
+    altered(session, "totals", before)
+    pages = f"{VISITED} WHERE c.page <> 'a'"
+    dying = [
+        ("totals", f"ALTER VIEW totals AS {after}", False, before),
+        ("visited", f"ALTER VIEW visited AS {pages} {EARLIEST}", True, f"{pages} {EARLIEST}"),
+    ]
+    for _, statement, written, _ in dying:
+        died = subprocess.run(
+            [sys.executable, "-c", DYING.format(written=written), statement],
+            env={**running.connected_settings().as_environment(), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert died.returncode == 9, died.stderr
+    session.run(MORE)
+    deadline_s = time.monotonic() + 120
+    while time.monotonic() < deadline_s:
+        queries = {one.name: one for one in session.context.catalog.queries(dropped=True)}
+        if not [name for name in queries if "successor" in name]:
+            break
+        time.sleep(0.5)
+    for view, _, _, query in dying:
+        while session.context.catalog.query(view).actual is not Actual.RUNNING and time.monotonic() < deadline_s:
+            time.sleep(0.2)
+        assert_follows(session, view, query)
+
+
+def test_a_runner_that_dies_while_both_queries_stand_still_is_no_matter(
+    session: Session, running: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = succession.write_difference
+
+    def killing(*arguments: object) -> None:
+        [pid] = [line.pid for line in running.status() if line.name == "spark"]
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        write(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(succession, "write_difference", killing)
+    query = "SELECT user_id, sum(amount + 2) AS amount FROM orders GROUP BY user_id"
+    altered(session, "totals", query)
+    session.run(MORE)
+    assert_follows(session, "totals", query)
