@@ -112,6 +112,10 @@ class TopicAdmin:
         with self._errors():
             return least_offsets(readings, resolved_first_offsets(self._admin, readings))
 
+    def written_ends(self, topic: str) -> PartitionOffsets:
+        """Where all ends that is written now, be it committed or not. Raises UnknownName if there is no such topic."""
+        return self._ends(topic, IsolationLevel.READ_UNCOMMITTED)
+
     def settled_ends(self, topic: str) -> PartitionOffsets:
         """As ``ends``, when no transaction is open: a commit is answered before its records can be read.
 
@@ -120,7 +124,7 @@ class TopicAdmin:
         end = time.monotonic() + self._timeout_s
         while True:
             committed = self.ends(topic)
-            if committed == self._ends(topic, IsolationLevel.READ_UNCOMMITTED) or time.monotonic() > end:
+            if committed == self.written_ends(topic) or time.monotonic() > end:
                 return committed
             time.sleep(_POLL_S)
 
@@ -129,7 +133,7 @@ class TopicAdmin:
 
         Raises ServiceUnavailable where one stays open: what is committed behind its records cannot be read yet.
         """
-        written = self._ends(topic, IsolationLevel.READ_UNCOMMITTED)
+        written = self.written_ends(topic)
         end = time.monotonic() + self._timeout_s
         while any(offset < written[partition] for partition, offset in self.ends(topic).items()):
             if time.monotonic() > end:

@@ -8,7 +8,7 @@ from enum import StrEnum
 class Role(StrEnum):
     """Each may do what the ones before it may.
 
-    reader   looks: SELECT, SHOW, DESCRIBE, EXPLAIN, PRINT, WHY, changes
+    reader   looks: SELECT, SHOW, DESCRIBE, EXPLAIN, PRINT, WHY, WAIT, dry runs, changes
     writer   changes rows: INSERT, UPDATE, DELETE, REPLAY, SYSTEM RELOAD
     admin    changes what there is, and who may
     """

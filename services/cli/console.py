@@ -56,6 +56,7 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   EXPLAIN ANALYZE v [FORMAT json | mermaid]           the plan of a running view: rows, state, time of each node
   SHOW STATE OF v                                     what it holds: rows, bytes, keys, and those of most rows
   WHY [NOT] v [SINCE '-2h'] WHERE k = 5               the records behind rows of a view; why there are none
+  WAIT FOR v [TO INCLUDE s[0]@123] [TIMEOUT 30]       until v has answered that record, or all that there is
   PAUSE v | RESUME v | TERMINATE v
   BACKUP VIEW v TO 'folder' | RESTORE VIEW v FROM 'folder'
   \\mode table | changelog         what a SELECT that goes on and PRINT show: the current rows in place, or each change

@@ -21,6 +21,7 @@ from dovetail.changelog.errors import (
     StorageRefused,
     UnknownName,
 )
+from dovetail.services.session.wait.wait_for import NotIncluded
 from dovetail.sql.syntax.redact import quoted
 
 JSON = "application/json"
@@ -60,6 +61,8 @@ def status_of(error: DovetailError) -> int:
             return HTTPStatus.NOT_FOUND
         case SqlError():
             return HTTPStatus.BAD_REQUEST
+        case NotIncluded():
+            return HTTPStatus.GATEWAY_TIMEOUT
         case ServiceUnavailable() | EnvironmentFault() | StackError():
             return HTTPStatus.SERVICE_UNAVAILABLE
         case SourceRefused() | StorageRefused():

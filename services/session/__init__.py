@@ -9,6 +9,7 @@ select     SELECT, bounded or running
 listing    SHOW, DESCRIBE
 letters    dead letters: SHOW DEAD LETTERS, table(x.dead_letter)
 replay     REPLAY
+wait       WAIT FOR
 verification  a view against its inputs
 """
 

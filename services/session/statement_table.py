@@ -44,6 +44,7 @@ from dovetail.sql.syntax.statements import (
     System,
     Terminate,
     Update,
+    WaitFor,
     Why,
 )
 
@@ -96,6 +97,7 @@ STATEMENTS: Mapping[type[Statement], StatementHandler] = {
     System: _writer("dictionaries.dictionary_statements:reload"),
     Terminate: _admin("drop:terminate"),
     Update: _writer("rows:update"),
+    WaitFor: _reader("wait.wait_for:wait_for"),
     Why: _reader("why.why:why"),
 }
 

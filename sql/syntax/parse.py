@@ -25,6 +25,7 @@ from dovetail.sql.syntax.grammar.create import create
 from dovetail.sql.syntax.grammar.hints.other_statements import refuse_other, same_explain
 from dovetail.sql.syntax.grammar.hints.trial import tried
 from dovetail.sql.syntax.grammar.queries import select
+from dovetail.sql.syntax.grammar.waits import wait_for
 from dovetail.sql.syntax.masked import masked, masked_unread
 from dovetail.sql.syntax.parameters.binding import bound
 from dovetail.sql.syntax.parameters.bound_literals import Arguments
@@ -213,6 +214,7 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "RESTORE": commands.restore,
     "SYSTEM": commands.system,
     "WHY": commands.why,
+    "WAIT": wait_for,
 }
 STATEMENTS = tuple(word for word in _READERS if word.isalpha())
 """The words that a statement can begin with."""

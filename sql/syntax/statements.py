@@ -560,6 +560,33 @@ class Why:
     arguments: Sequence[object] | Mapping[str, object] = ()
 
 
+@dataclass(frozen=True)
+class InputOffset:
+    """A record of an input, by its place: ``name[partition]@offset``."""
+
+    name: str
+    partition: int
+    offset: int
+
+    @property
+    def readable(self) -> str:
+        return f"{self.name}[{self.partition}]@{self.offset}"
+
+
+@dataclass(frozen=True)
+class WaitFor:
+    """WAIT FOR view [TO INCLUDE input[partition]@offset, ..] [TIMEOUT seconds]: until the view has answered records.
+
+    offsets    those records; none: all that its inputs hold now
+    timeout_s  None: what is usual
+    """
+
+    view: str
+    offsets: tuple[InputOffset, ...] = ()
+    timeout_s: float | None = None
+    text: str = ""
+
+
 Statement = (
     CreateStream
     | AlterStream
@@ -591,4 +618,5 @@ Statement = (
     | RestoreView
     | System
     | Why
+    | WaitFor
 )

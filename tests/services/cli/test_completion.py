@@ -32,6 +32,7 @@ def completed() -> Complete:
 def test_keywords_keep_the_letter_case(completed: Complete) -> None:
     assert "select" in completed("sel")
     assert "SELECT" in completed("SEL")
+    assert "INCLUDE" in completed("WAIT FOR priced TO INC")
 
 
 def test_names_of_streams(completed: Complete) -> None:

@@ -115,7 +115,7 @@ MARKS = (
     {"Referer": f"http://{AT}/"},
     {"Upgrade-Insecure-Requests": "1"},
 )
-POSTED = ("/v1/sql", "/v1/explain", "/v1/dictionaries/d/refresh")
+POSTED = ("/v1/sql", "/v1/explain", "/v1/dictionaries/d/refresh", "/v1/views/d/wait")
 
 
 def test_every_route_that_takes_a_body_is_among_those_that_are_tried() -> None:
@@ -168,6 +168,7 @@ STATEMENTS = {
         "EXPLAIN ANALYZE v",
         "PRINT t",
         "WHY v WHERE a = 1",
+        "WAIT FOR v TO INCLUDE s[0]@1",
     ),
     Role.WRITER: (
         "INSERT INTO s VALUES (1)",

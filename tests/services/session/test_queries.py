@@ -91,6 +91,37 @@ def test_a_view_follows_its_inputs_and_can_be_verified(session: Session) -> None
     assert (verified.expected, verified.found) == (2, 2)
 
 
+def test_who_waits_for_a_view_reads_what_they_have_written(session: Session) -> None:
+    """Of a view of Spark, one of Spark over it, and one of the lookup workers over that."""
+    session.run(ORDERS + "INSERT INTO users VALUES (1, 'ann');" + PRICED)
+    session.run("CREATE MATERIALIZED VIEW named AS SELECT id, 1 AS user_id FROM priced WHERE name IS NOT NULL")
+    session.run(
+        "CREATE MATERIALIZED VIEW looked AS SELECT n.id AS id, u.name AS name FROM named AS n "
+        "JOIN users AS u ON n.user_id = u.id SETTINGS join_algorithm = 'direct'"
+    )
+    topics = session.context.topics
+    for number in range(8):
+        before = topics.ends("orders")
+        session.run(f"INSERT INTO orders VALUES ({number}, 1, {number})")
+        # Behind the record stands the mark of its transaction.
+        [place] = [f"orders[{one}]@{end - 2}" for one, end in topics.ends("orders").items() if end > before[one]]
+        for view in ("named", "looked") if number % 2 else ("looked", "named"):
+            [done] = session.run(f"WAIT FOR {view} TO INCLUDE {place}")
+            assert done == Done(f"{view} includes {place}")
+            assert (number,) in rows_of(session, f"SELECT id FROM table({view})")
+    for number in range(8, 12):
+        session.run(f"INSERT INTO orders VALUES ({number}, 1, {number}); WAIT FOR looked")
+        assert (number, "ann") in rows_of(session, "SELECT id, name FROM table(looked)")
+    session.run("PAUSE named; INSERT INTO orders VALUES (12, 1, 12); WAIT FOR priced")
+    with pytest.raises(SqlError, match='"named", which looked reads, is paused') as refused:
+        session.run("WAIT FOR looked")
+    assert refused.value.fix == "RESUME named; then wait again"
+    session.run("RESUME named; WAIT FOR looked TIMEOUT 120")
+    assert (12, "ann") in rows_of(session, "SELECT id, name FROM table(looked)")
+    with pytest.raises(SqlError, match=r"there is no record orders\[0\]@1000000: orders\[0\] ends at "):
+        session.run("WAIT FOR looked TO INCLUDE orders[0]@1000000")
+
+
 def test_the_order_of_joins_is_that_of_the_inputs_when_a_view_is_created(session: Session) -> None:
     """And stays: what comes later, another look at the plan, the same statement again change nothing."""
     session.run(

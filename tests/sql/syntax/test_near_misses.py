@@ -35,6 +35,7 @@ STATEMENTS = (
     "EXPLAIN SELECT a FROM o",
     "PAUSE q",
     "REPLAY v.dead_letter LIKE 'a' DRY RUN",
+    "WAIT FOR v TO INCLUDE o[0]@1 TIMEOUT 5",
 )
 
 

@@ -25,6 +25,7 @@ from dovetail.sql.syntax.statements import (
     Emit,
     Explain,
     Index,
+    InputOffset,
     Insert,
     OnDemand,
     Pause,
@@ -36,6 +37,7 @@ from dovetail.sql.syntax.statements import (
     System,
     Terminate,
     Update,
+    WaitFor,
     Why,
 )
 from dovetail.sql.syntax.types import LOCAL
@@ -366,6 +368,13 @@ class TestWhy:
         ("TERMINATE QUERY v", Terminate("v")),
         ("SYSTEM RELOAD DICTIONARY d", System("reload dictionary", "d")),
         ("SYSTEM RELOAD DICTIONARIES", System("reload dictionaries")),
+        ("WAIT FOR v", WaitFor("v")),
+        ("wait for public.v timeout 5", WaitFor("v", timeout_s=5)),
+        ("WAIT FOR timeout TIMEOUT 0", WaitFor("timeout", timeout_s=0)),
+        (
+            'WAIT FOR v TO INCLUDE orders[0]@123, "my-orders" [12] @ 7 TIMEOUT 30',
+            WaitFor("v", (InputOffset("orders", 0, 123), InputOffset("my-orders", 12, 7)), 30),
+        ),
     ],
 )
 def test_commands(text: str, expected: Any) -> None:
@@ -438,6 +447,14 @@ class TestFaults:
             ("DELETE FROM s WHERE", "WHERE without a condition", ""),
             ("DROP STREAM a b", "should end here, found b", ""),
             ("INSERT INTO s VALUES", 'expected "("', ""),
+            ("WAIT v", "expected FOR, found v", ""),
+            ("WAIT FOR v INCLUDE s[0]@1", "expected TO INCLUDE or TIMEOUT, found INCLUDE", ""),
+            ("WAIT FOR v TO INCLUDE s@1", 'expected "[", found @', "s[partition]@offset, as s[0]@123"),
+            ("WAIT FOR v TO INCLUDE s[0]:1", 'expected "@"', "s[partition]@offset, as s[0]@123"),
+            ("WAIT FOR v TO INCLUDE s[0]@-1", "expected an offset, found -", ""),
+            ("WAIT FOR v TO INCLUDE s[0]@1 s[1]@2", "expected TIMEOUT, found s", ""),
+            ("WAIT FOR v TIMEOUT 1.5", "expected a whole number of seconds, found 1.5", ""),
+            ("WAIT FOR v TIMEOUT 5 TO INCLUDE s[0]@1", "should end here, found TO", ""),
         ],
     )
     def test_the_nearest_thing_is_offered(self, text: str, what: str, fix: str) -> None:

@@ -1,0 +1,1 @@
+"""WAIT FOR: until a view has answered records of its inputs."""
