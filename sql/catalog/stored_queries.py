@@ -64,7 +64,7 @@ def update(connection: Connection, query_id: int, **values: Any) -> None:
 
 def exchange(connection: Connection, view: Query, ahead: Query, now_ms: int) -> None:
     """``view`` goes on as the query that ``ahead`` is; that is dropped, with what the former one has left."""
-    both = ("sql", "plan", "fingerprint", "checkpoint", "progress")
+    both = ("sql", "plan", "fingerprint", "checkpoint", "progress", "created_ms")
     taken = {name: getattr(ahead, name) for name in both}
     left = {name: getattr(view, name) for name in both}
     update(connection, view.id, **taken, desired=Desired.RUNNING.value, error="", updated_ms=now_ms)

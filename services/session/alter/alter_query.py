@@ -8,7 +8,6 @@ the new query (``runtime.succession``). Readers of the topic see that difference
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -71,9 +70,10 @@ def alter_query(context: Context, statement: AlterQuery) -> Done:
 def _succeed(context: Context, proposed: Proposal, successor: str) -> Changes:
     """Both stand still, and the one takes the place of the other; the changes of the view's rows."""
     view, catalog = proposed.name, context.catalog
+    query = catalog.query(successor)
     succession.begin(catalog, view, successor)
-    with ExitStack() as undone:
-        undone.callback(lambda: succession.settle(catalog, context.brokers, catalog.query(successor)))
+    changes = None
+    try:
         _expect_unchanged(context, proposed)
         pause(context, Pause(view))
         read = InputProgress.of(catalog.query(view)).offsets
@@ -81,10 +81,14 @@ def _succeed(context: Context, proposed: Proposal, successor: str) -> Changes:
         await_reading(context, successor, {topic: ends for topic, ends in read.items() if topic in topics})
         pause(context, Pause(successor))
         changes = _difference(context, proposed, successor)
-        records = _records(context, proposed.after, changes)
-        topic = proposed.after.stream().topic
-        outgoing = [OutgoingRecords(topic, records)]
+        outgoing = [OutgoingRecords(proposed.after.stream().topic, _records(context, proposed.after, changes))]
         succession.write_difference(context.brokers, successor, outgoing, context.settings.broker_wait_s)
+    except BaseException:
+        # A broker that did not answer may have taken the difference all the same.
+        if not succession.settle(catalog, context.brokers, query) or changes is None:
+            raise
+    else:
+        succession.settle(catalog, context.brokers, query)
     return changes
 
 
