@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import WIRE_DELTA, Kind
 from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal
 from dovetail.services.session.context import Context
@@ -134,7 +135,7 @@ def _typed(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> pa.Table:
 def _column(rows: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
     if name in rows.column_names:
         try:
-            return rows.column(name).cast(kind)
+            return decimal_text.cast(rows.column(name), kind)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
     return pa.chunked_array([pa.nulls(rows.num_rows, kind)])
