@@ -47,7 +47,7 @@ def expect_recomputable(plan: Plan, where: str) -> None:
     """Raises Unsupported for a query whose rows depend on the order of arrival."""
     if any(fragment.engine is Engine.FAUST or fragment.dataflow.answers_once for fragment in plan.fragments):
         raise Unsupported(
-            f'each row of "{plan.name}" is joined once, with what is there when it comes, and a batch cannot tell what '
+            f'each row of "{plan.name}" was joined once, with what was there when it came: no batch can tell what '
             "that was",
             where=where,
             fix="views whose joins keep both sides can be computed again",

@@ -67,6 +67,7 @@ def expected(session: Session, query: str) -> Counter[tuple[object, ...]]:
 
 def assert_follows(session: Session, view: str, query: str) -> None:
     """The net rows of the topic are those of the query, and no reader of it is ever below zero."""
+    settle(session, "priced")
     settle(session, view)
     assert Counter(rows_of(session, f"SELECT * FROM table({view})")) == expected(session, query)
     counts: Counter[tuple[object, ...]] = Counter()
