@@ -112,11 +112,11 @@ class QueryOrigin:
             members["identity"],
             members["fingerprint"],
             members["plan"],
-            tuple(_numbered(offsets) for offsets in members[_STARTS]),
-            {name: _numbered(ends) for name, ends in members["snapshots"].items()},
+            tuple(numbered(offsets) for offsets in members[_STARTS]),
+            {name: numbered(ends) for name, ends in members["snapshots"].items()},
             members["buckets"],
             members["topic_ids"],
-            {topic: _numbered(ends) for topic, ends in members["history"].items()},
+            {topic: numbered(ends) for topic, ends in members["history"].items()},
             members.get("resumed_at", ""),
             members.get("packed_levels"),
             members.get("fused", False),
@@ -156,7 +156,7 @@ def refuse_other_topics(known: Mapping[str, str], now: Mapping[str, str], query:
             )
 
 
-def _numbered(offsets: Mapping[str, int]) -> dict[int, int]:
+def numbered(offsets: Mapping[str, int]) -> dict[int, int]:
     """JSON turns the numbers of partitions into texts."""
     return {int(partition): offset for partition, offset in offsets.items()}
 

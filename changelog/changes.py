@@ -56,6 +56,11 @@ class Changes:
         """All changes of ``parts``, in order. At least one part; equal column names."""
         return Changes(pa.concat_tables([part.table for part in parts]).combine_chunks())
 
+    @staticmethod
+    def between(before: pa.Table, after: pa.Table) -> Changes:
+        """What turns the rows of ``before`` into those of ``after``, consolidated; equal column names."""
+        return Changes.concat([Changes.of(after), Changes.of(before, -1)]).consolidated()
+
     def __len__(self) -> int:
         return int(self.table.num_rows)
 

@@ -13,6 +13,7 @@ import re
 import secrets
 from dataclasses import replace
 
+from dovetail.broker.query_origin import numbered
 from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import InternalError
 from dovetail.sql.catalog import Catalog, Query
@@ -60,11 +61,8 @@ def view_to_succeed(query: Query) -> str:
 
 
 def begin_at(query: Query) -> Offsets:
-    """JSON turns the numbers of partitions into texts."""
-    return {
-        topic: {int(partition): int(offset) for partition, offset in found.items()}
-        for topic, found in query.progress.get(BEGIN_AT, {}).items()
-    }
+    """Topic → partition → offset, of a successor that has not begun yet; else nothing."""
+    return {topic: numbered(found) for topic, found in query.progress.get(BEGIN_AT, {}).items()}
 
 
 def _without_late_topic(view: CreateView) -> CreateView:

@@ -25,6 +25,7 @@ from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
 from dovetail.runtime.retry_state import Failure, RetryState
 from dovetail.sql.catalog import Actual, Catalog, Desired, Query
+from dovetail.sql.catalog.records import RUNNER_GONE
 from dovetail.sql.engines import Engine
 
 _LIVELY_S = 5.0
@@ -164,7 +165,7 @@ class Reconciler:
     def _note_restart(self, query: Query) -> None:
         """One that was at work, and nobody has ended: its runner was killed, or its environment has ended it."""
         if query.actual in (Actual.RUNNING, Actual.RECOVERING) and self._driver.speaks_for(query):
-            error = query.error or "what ran it has gone"
+            error = query.error or RUNNER_GONE
             restarts = query.restarts + 1
             self._catalog.report(
                 query.id, now_ms=now_ms(), actual=Actual.RECOVERING, error=error, restarts=restarts, next_try_ms=0

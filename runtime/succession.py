@@ -34,17 +34,15 @@ _HELD_MS = 1
 """Whether the leadership is held, and not until when: it ends with the lease of the successor."""
 
 
-def begin(catalog: Catalog, view: str, successor: str) -> Leadership:
+def begin(catalog: Catalog, view: str, successor: str) -> None:
     """From now on ``view`` may stand still for its successor. Raises SqlError while it does for another one."""
     wanted = Leadership(_leadership(view), successor, _HELD_MS)
-    standing = catalog.take_leadership(wanted, now_ms=0)
-    if standing.holder != successor:
+    if catalog.take_leadership(wanted, now_ms=0).holder != successor:
         raise SqlError(
             f'another process is changing the query of "{view}"',
             where="ALTER VIEW",
             fix="wait until it is done, look at the view, and run the statement again",
         )
-    return standing
 
 
 def write_difference(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.broker.query_origin import numbered
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import ServiceUnavailable, SqlError
 from dovetail.services.session.contents import Offsets
@@ -57,11 +58,7 @@ class InputProgress:
 
 
 def _offsets(reported: Mapping[str, Mapping[str, Any]] | None) -> dict[str, PartitionOffsets]:
-    """JSON turns the numbers of partitions into texts."""
-    return {
-        topic: {int(partition): int(offset) for partition, offset in wanted.items()}
-        for topic, wanted in (reported or {}).items()
-    }
+    return {topic: numbered(wanted) for topic, wanted in (reported or {}).items()}
 
 
 def input_ends(context: Context, part: Plan | Fragment) -> dict[str, PartitionOffsets]:

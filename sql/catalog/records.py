@@ -125,6 +125,10 @@ class Actual(StrEnum):
     STOPPED = "stopped"
 
 
+RUNNER_GONE = "what ran it has gone"
+"""Why a query is RECOVERING of which nobody has said anything since."""
+
+
 @dataclass(frozen=True)
 class Query:
     """A query that runs until it is dropped: the only fragment of a view or SELECT, or one of several.

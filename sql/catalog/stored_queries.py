@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection, RowMapping
 from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.catalog.metadata_tables import QUERIES
-from dovetail.sql.catalog.records import Actual, Desired, Query
+from dovetail.sql.catalog.records import RUNNER_GONE, Actual, Desired, Query
 
 _LIVING = QUERIES.c.desired != Desired.DROPPED.value
 
@@ -74,7 +74,7 @@ def exchange(connection: Connection, view: Query, ahead: Query, now_ms: int) -> 
 def note_runner_gone(connection: Connection, engine: str) -> None:
     """None of an engine's queries runs: what ran them has gone, and what it said of them last is not so any more."""
     ran = (QUERIES.c.engine == engine) & (QUERIES.c.actual == Actual.RUNNING.value)
-    gone = {"actual": Actual.RECOVERING.value, "error": "what ran it has gone"}
+    gone = {"actual": Actual.RECOVERING.value, "error": RUNNER_GONE}
     connection.execute(QUERIES.update().where(ran).values(gone))
 
 

@@ -203,10 +203,6 @@ class AlterQuery:
     view: CreateView
     text: str = ""
 
-    @property
-    def name(self) -> str:
-        return self.view.name
-
 
 @dataclass(frozen=True)
 class DryRun:
@@ -217,10 +213,6 @@ class DryRun:
 
     view: CreateView
     text: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.view.name
 
 
 @dataclass(frozen=True)

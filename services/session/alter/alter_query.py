@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from dovetail.broker.producer_queue import OutgoingRecords
 from dovetail.broker.reader import read_topic
 from dovetail.broker.registry.client import schemas_of
-from dovetail.changelog.changes import DELTA, Changes
+from dovetail.changelog.changes import Changes
 from dovetail.changelog.encode import Encoded, Forms, encode
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, StackError, Unsupported
 from dovetail.changelog.schema import Included, Kind, RecordPart
 from dovetail.runtime import succession
 from dovetail.runtime.query_plan import BEGIN_AT, plan_of_successor, successor_name
-from dovetail.services.session.alter.proposal import Proposal, expect_running, proposal
+from dovetail.services.session.alter.proposal import Proposal, expect_running, gained_and_lost, proposal
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, await_reading, input_ends, input_topics
 from dovetail.services.session.queries import await_running, expect_runner, leased, pause
@@ -63,7 +63,7 @@ def alter_query(context: Context, statement: AlterQuery) -> Done:
     except (ServiceUnavailable, StackError) as failure:
         # It has the new query, which goes on by itself.
         state = f"to go on once it can: {failure.what}"
-    added, taken = (pc.sum(pc.abs(side)).as_py() or 0 for side in _sides(changes))
+    added, taken = gained_and_lost(changes)
     return Done(f"altered view {name}, {state}: {counted(added, 'row')} added, {taken:,} taken back")
 
 
@@ -72,7 +72,6 @@ def _succeed(context: Context, proposed: Proposal, successor: str) -> Changes:
     view, catalog = proposed.name, context.catalog
     query = catalog.query(successor)
     succession.begin(catalog, view, successor)
-    changes = None
     try:
         _expect_unchanged(context, proposed)
         pause(context, Pause(view))
@@ -83,9 +82,9 @@ def _succeed(context: Context, proposed: Proposal, successor: str) -> Changes:
         changes = _difference(context, proposed, successor)
         outgoing = [OutgoingRecords(proposed.after.stream().topic, _records(context, proposed.after, changes))]
         succession.write_difference(context.brokers, successor, outgoing, context.settings.broker_wait_s)
-    except BaseException:
+    except BaseException as failure:
         # A broker that did not answer may have taken the difference all the same.
-        if not succession.settle(catalog, context.brokers, query) or changes is None:
+        if not (succession.settle(catalog, context.brokers, query) and isinstance(failure, ServiceUnavailable)):
             raise
     else:
         succession.settle(catalog, context.brokers, query)
@@ -96,11 +95,11 @@ def _difference(context: Context, proposed: Proposal, successor: str) -> Changes
     """What turns the records of the view's topic into those of its successor's, each with the key that it has there."""
     stream = proposed.after.stream()
     before, after = (_keyed_rows(context, stream, topic) for topic in (stream.topic, successor))
-    changes = Changes.concat([Changes.of(after), Changes.of(before, -1)]).consolidated()
+    changes = Changes.between(before, after)
     if stream.schema.kind is Kind.APPEND and not changes.only_insertions:
-        lost = pc.sum(_sides(changes)[1]).as_py()
+        _, lost = gained_and_lost(changes)
         raise Unsupported(
-            f'"{proposed.name}" is append-only, and its new query would take back {counted(-lost, "row")}',
+            f'"{proposed.name}" is append-only, and its new query would take back {counted(lost, "row")}',
             where=_WHERE,
             fix="ALTER VIEW .. DRY RUN shows them; create a view of another name, or CREATE OR REPLACE .. WITH DATA",
         )
@@ -194,7 +193,3 @@ def _expect_unchanged(context: Context, proposed: Proposal) -> None:
         raise SqlError(
             f'another process has just changed "{proposed.name}"', fix="look at it, and run the statement again"
         )
-
-
-def _sides(changes: Changes) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    return changes.insertions.table.column(DELTA), changes.retractions.table.column(DELTA)

@@ -7,6 +7,7 @@ goes on meanwhile, and so do its producers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.changes import DELTA, Changes
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import WIRE_DELTA, Kind
-from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal
+from dovetail.services.session.alter.proposal import Proposal, columns_of, gained_and_lost, proposal
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, input_topics
 from dovetail.services.session.result import Rows, counted
@@ -63,8 +64,7 @@ class Effect:
     def summary(self) -> str:
         if not len(self.changes):
             return f"{self.view} would keep its {counted(self.rows, 'row')}"
-        deltas = self.changes.table.column(DELTA)
-        gained, lost = (pc.sum(pc.abs(deltas.filter(side))).as_py() or 0 for side in _sides(deltas))
+        gained, lost = gained_and_lost(self.changes)
         what = f"{self.view} would gain {counted(gained, 'row')} and lose {lost:,} of its {self.rows:,}"
         return f"{what}: {self._by_key()}" if self.key else what
 
@@ -96,7 +96,7 @@ def _effect(context: Context, proposed: Proposal) -> Effect:
 
     after = _typed(rows(proposed.after, proposed.proposed), columns_of(proposed.after))
     before = _typed(rows(proposed.before, proposed.definition), columns_of(proposed.after))
-    changes = Changes.concat([Changes.of(after), Changes.of(before, -1)]).consolidated()
+    changes = Changes.between(before, after)
     return Effect(proposed.name, before.num_rows, changes, _common_key(proposed), _doubts(proposed, changes, out))
 
 
@@ -109,8 +109,7 @@ def _doubts(proposed: Proposal, changes: Changes, out: LeftOut) -> tuple[str, ..
         )
     if proposed.before.dataflow.waits or proposed.after.dataflow.waits:
         doubts.append("rows that wait for a watermark are counted as if it had passed")
-    taken = pc.any(pc.less(changes.table.column(DELTA), 0)).as_py()
-    if taken and proposed.before.stream().schema.kind is Kind.APPEND:
+    if not changes.only_insertions and proposed.before.stream().schema.kind is Kind.APPEND:
         doubts.append(f"{proposed.name} is append-only: its topic could not take the rows back")
     return tuple(doubts)
 
@@ -134,10 +133,8 @@ def _typed(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> pa.Table:
 
 def _column(rows: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
     if name in rows.column_names:
-        try:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return decimal_text.cast(rows.column(name), kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            pass
     return pa.chunked_array([pa.nulls(rows.num_rows, kind)])
 
 
@@ -150,7 +147,3 @@ def _common_key(proposed: Proposal) -> tuple[str, ...]:
 
 def _is_sortable(kind: pa.DataType) -> bool:
     return not pa.types.is_nested(kind) and kind != pa.month_day_nano_interval()
-
-
-def _sides(deltas: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    return pc.greater(deltas, 0), pc.less(deltas, 0)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import unified_diff
 
-from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal
+from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal, scans_of
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import input_topics
 from dovetail.services.session.live.backlog import Backlog, duration_text
 from dovetail.services.session.queries import warned
 from dovetail.services.session.result import Text, counted
-from dovetail.sql.plan.nodes import Scan
-from dovetail.sql.plan.properties import walk
 from dovetail.sql.planner import plan_query
 from dovetail.sql.syntax.statements import CreateView, ExplainAlter
 
@@ -72,5 +70,4 @@ def _readers(context: Context, name: str) -> Iterator[CreateView]:
 
 def _columns_read(context: Context, reader: CreateView, view: str) -> set[str]:
     plan = plan_query(reader.name, reader, context.catalog)
-    scans = (node for one in plan.fragments for node in walk(one.output) if isinstance(node, Scan))
-    return {column for scan in scans if scan.stream.name == view for _, column in scan.columns}
+    return {column for scan in scans_of(plan) if scan.stream.name == view for _, column in scan.columns}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from dovetail.changelog.changes import Changes
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.services.session.context import Context
 from dovetail.sql.catalog import Actual, Desired, Query, Relation
@@ -13,7 +14,6 @@ from dovetail.sql.plan.nodes import Scan
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.syntax.alterations import with_setting
-from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateView
 from dovetail.sql.syntax.types import display
@@ -39,12 +39,12 @@ class Proposal:
     @property
     def from_now_on(self) -> set[str]:
         """The topics that the new query would read from their ends on."""
-        return {scan.topic for scan in _scans(self.after) if scan.latest}
+        return {scan.topic for scan in scans_of(self.after) if scan.latest}
 
     @property
     def latest(self) -> set[str]:
         """Those of them that the view does not read yet."""
-        return self.from_now_on - {scan.topic for scan in _scans(self.before)}
+        return self.from_now_on - {scan.topic for scan in scans_of(self.before)}
 
     @property
     def columns(self) -> list[str]:
@@ -66,9 +66,6 @@ def proposal(context: Context, view: CreateView, where: str) -> Proposal:
     """
     _, definition = expect_materialized(context, view.name, where)
     kept = {name: value for name, value in definition.settings.items() if name not in _OF_THE_OLD_QUERY}
-    again = parse_one(view.text)
-    assert isinstance(again, CreateView)
-    view = again
     for name, value in kept.items():
         if name not in view.settings:
             view = with_setting(view, name, value)
@@ -83,6 +80,11 @@ def proposal(context: Context, view: CreateView, where: str) -> Proposal:
         )
     before = plan_query(view.name, definition, context.catalog)
     return Proposal(context.catalog.query(view.name), definition, before, proposed, after)
+
+
+def gained_and_lost(changes: Changes) -> tuple[int, int]:
+    """How many rows come, and how many go."""
+    return int(changes.insertions.deltas.sum()), -int(changes.retractions.deltas.sum())
 
 
 def columns_of(plan: Plan) -> dict[str, pa.DataType]:
@@ -118,7 +120,7 @@ def expect_running(query: Query) -> None:
     raise SqlError(f'"{query.name}" {why}', where="ALTER VIEW", fix=fix)
 
 
-def _scans(plan: Plan) -> list[Scan]:
+def scans_of(plan: Plan) -> list[Scan]:
     return [node for one in plan.fragments for node in walk(one.output) if isinstance(node, Scan)]
 
 

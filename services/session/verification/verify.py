@@ -129,8 +129,9 @@ def difference(expected: pa.Table, found: pa.Table, held: pa.Table | None = None
 
     held   changes that are not in ``found``, and nevertheless no difference
     """
-    changes = [Changes.of(expected), Changes.of(found, -1)]
-    net = Changes.concat([*changes, *([] if held is None else [Changes(held).negated()])]).consolidated()
+    net = Changes.between(found, expected)
+    if held is not None and held.num_rows:
+        net = Changes.concat([net, Changes(held).negated()]).consolidated()
     deltas = net.table.column(DELTA)
     side = pc.if_else(pc.greater(deltas, 0), "missing", "too many")
     rows = net.rows

@@ -62,10 +62,10 @@ def explain_alter(cursor: Cursor) -> CreateView:
 
 def _with_query(cursor: Cursor, name: str) -> CreateView:
     """With a text that can be read again, as that of a view is."""
-    start = cursor.offset
+    start, before = cursor.offset, f"CREATE MATERIALIZED VIEW {exp.to_identifier(name).sql()} "
     view = view_of_query(cursor, name)
-    written = cursor.script[start : cursor.tokens[-1].end + 1]
-    return replace(view, text=f"CREATE MATERIALIZED VIEW {exp.to_identifier(name).sql()} {written}")
+    text = before + cursor.script[start : cursor.tokens[-1].end + 1]
+    return replace(view, text=text, spans=tuple(part.moved(len(before) - start) for part in cursor.settings))
 
 
 def _alter_view(cursor: Cursor, *, dry_run: bool) -> AlterQuery | AlterView | DryRun:
