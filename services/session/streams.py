@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicShape, config_for
 from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
 from dovetail.services.session import topics
+from dovetail.services.session.alter.readers import changed_readers
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import expect_disposable
 from dovetail.services.session.result import Done
 from dovetail.services.session.schemas.columns_of_schema import with_columns
 from dovetail.services.session.schemas.registration import expect_schema
-from dovetail.sql.catalog import Catalog, Relation, What
+from dovetail.sql.catalog import Relation
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.catalog.stored_topics import topic_of
-from dovetail.sql.planner import plan_query
-from dovetail.sql.relations import Relations
 from dovetail.sql.stream_settings import expect_settings
 from dovetail.sql.syntax.alterations import altered
-from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import (
     AlterStream,
-    CreateDictionary,
-    CreateFunction,
     CreateIndex,
     CreateStream,
-    CreateView,
     Drop,
-    Index,
-    Select,
-    Statement,
 )
 
 
@@ -127,65 +118,15 @@ def alter_stream(context: Context, statement: AlterStream) -> Done:
     return Done(f"altered stream {relation.name}, columns {names}; its records stay as they are")
 
 
-@dataclass(frozen=True)
-class AlteredCatalog:
-    """The catalog as it would be with one stream of another definition."""
-
-    catalog: Catalog
-    altered: Relation
-
-    def get(self, name: str) -> Relation:
-        return self.altered if name == self.altered.name else self.catalog.get(name)
-
-    def indexes(self, stream: str) -> Sequence[Index]:
-        return self.catalog.indexes(stream)
-
-    def function(self, name: str) -> CreateFunction | None:
-        return self.catalog.function(name)
-
-
 def _refuse_where_read(context: Context, relation: Relation, after: CreateStream) -> None:
     """Raises Unsupported with what would not be what it is: a plan that is made anew must be the one that runs."""
-    catalog = context.catalog
-    then = AlteredCatalog(catalog, replace(relation, ddl=after.text))
-    users = catalog.going(Drop(relation.what, relation.name, cascade=True))
-    columns = {column.name for column in after.columns}
-    changed = [user.name for user in users if _reads_otherwise(user.definition, catalog, then, columns)]
-    views = {user.name for user in catalog.relations(What.VIEW)}
-    selects = {query.view: query.sql for query in catalog.queries() if query.view not in views}
-    changed += [
-        name
-        for name, sql in selects.items()
-        if _planned(name, parse_one(sql), catalog) != _planned(name, parse_one(sql), then)
-    ]
+    changed = changed_readers(context.catalog, replace(relation, ddl=after.text), {one.name for one in after.columns})
     if changed:
         raise Unsupported(
             f'{", ".join(changed)} would read "{relation.name}" otherwise: by a column that goes, or by *',
             where="ALTER",
             fix=f"drop {', '.join(changed)} first; a view that names its columns does not see one that is added",
         )
-
-
-def _reads_otherwise(user: RelationDefinition, now: Relations, then: Relations, columns: Collection[str]) -> bool:
-    match user:
-        case CreateView():
-            return _planned(user.name, user, now) != _planned(user.name, user, then)
-        case CreateIndex():
-            return not {*user.index.columns, *user.index.storing} <= set(columns)
-        case CreateDictionary():
-            return not {column.name for column in user.columns} <= set(columns)
-    return False
-
-
-def _planned(name: str, statement: Statement, catalog: Relations) -> object:
-    """What a query is made of and gives; why there is none, where it cannot be planned."""
-    if not isinstance(statement, CreateView | Select):
-        return None
-    try:
-        plan = plan_query(name, statement, catalog)
-    except SqlError as refusal:
-        return refusal.what
-    return plan.columns, [(fragment.name, fragment.fingerprint) for fragment in plan.fragments]
 
 
 def create_index(context: Context, statement: CreateIndex) -> Done:

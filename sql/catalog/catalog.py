@@ -142,7 +142,7 @@ class Catalog:
             if ahead is None or ahead.desired is Desired.DROPPED or relation is None:
                 return
             view = stored_queries.expect(connection, relation.name)
-            stored_relations.replace_query(connection, relation.name, ahead.sql, _stored(written), uses)
+            stored_relations.replace_query(connection, relation.name, ahead.sql, _stored(written), uses, now_ms)
             stored_queries.exchange(connection, view, ahead, now_ms)
 
     def get(self, name: str) -> Relation:

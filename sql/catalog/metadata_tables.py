@@ -29,8 +29,12 @@ RELATIONS = sa.Table(
     sa.Column("ddl", _LONG, nullable=False),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
     sa.Column("written", _LONG),
+    sa.Column("former_ddl", _LONG),
+    sa.Column("altered_ms", sa.BigInteger),
 )
-"""``written``: of a materialized view, the stream that it writes."""
+"""``written``: of a materialized view, the stream that it writes.
+``former_ddl``: of one that got another query while it ran, its definition before; ``altered_ms``: when that was.
+"""
 
 USES = sa.Table(
     "uses",
@@ -119,7 +123,7 @@ def make(connection: Connection) -> None:
     if made_by is None:
         connection.execute(FORMAT.insert().values(version=VERSION))
     added = (QUERIES.c.engine, QUERIES.c.view, QUERIES.c.restarts, QUERIES.c.next_try_ms, QUERIES.c.lease_ms)
-    for column in (RELATIONS.c.written, *added):
+    for column in (RELATIONS.c.written, RELATIONS.c.former_ddl, RELATIONS.c.altered_ms, *added):
         if column.name not in {there["name"] for there in sa.inspect(connection).get_columns(column.table.name)}:
             definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
             connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {definition}")

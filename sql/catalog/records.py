@@ -49,10 +49,19 @@ class What(StrEnum):
 
 
 @dataclass(frozen=True)
+class FormerDefinition:
+    """What a view was until ``ALTER VIEW v AS`` gave it another query, at ``altered_ms``."""
+
+    ddl: str
+    altered_ms: int
+
+
+@dataclass(frozen=True)
 class Relation:
     """A named thing and the statement that made it; ``ddl`` is the user's own text, passwords included.
 
     ``written_text``: ``written``, as ``sql.catalog.written_streams`` puts it down; '' where there is none.
+    ``former``: None of what has never got another query.
     """
 
     name: str
@@ -60,6 +69,7 @@ class Relation:
     ddl: str
     created_ms: int
     written_text: str = ""
+    former: FormerDefinition | None = None
 
     @cached_property
     def written(self) -> Stream | None:

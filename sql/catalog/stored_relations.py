@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection, RowMapping
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.catalog.metadata_tables import RELATIONS, USES
-from dovetail.sql.catalog.records import Relation, RelationDefinition, What
+from dovetail.sql.catalog.records import FormerDefinition, Relation, RelationDefinition, What
 from dovetail.sql.syntax.statements import CreateIndex
 
 FEW = 12
@@ -51,10 +51,12 @@ def redefine(connection: Connection, relation: Relation, ddl: str) -> bool:
     return connection.execute(here.values(ddl=ddl)).rowcount == 1
 
 
-def replace_query(connection: Connection, name: str, ddl: str, written: str, used: Iterable[str]) -> None:
-    """Another definition of a view, that uses other relations."""
-    values = {"ddl": ddl, "written": written or None}
-    connection.execute(RELATIONS.update().where(RELATIONS.c.name == name).values(values))
+def replace_query(connection: Connection, name: str, ddl: str, written: str, used: Iterable[str], now_ms: int) -> None:
+    """Another definition of a view, that uses other relations; that of before is its former one."""
+    values = {"former_ddl": RELATIONS.c.ddl, "altered_ms": now_ms, "ddl": ddl, "written": written or None}
+    # MySQL assigns in this order, and would else take the new text for the former one.
+    in_order = [(RELATIONS.c[column], value) for column, value in values.items()]
+    connection.execute(RELATIONS.update().where(RELATIONS.c.name == name).ordered_values(*in_order))
     connection.execute(USES.delete().where(USES.c.name == name))
     for one in sorted(set(used)):
         connection.execute(USES.insert().values(name=name, used=one))
@@ -75,7 +77,8 @@ def expect(connection: Connection, name: str) -> Relation:
 
 
 def _read(row: RowMapping) -> Relation:
-    return Relation(row["name"], What(row["what"]), row["ddl"], row["created_ms"], row["written"] or "")
+    former = FormerDefinition(row["former_ddl"], row["altered_ms"]) if row["former_ddl"] else None
+    return Relation(row["name"], What(row["what"]), row["ddl"], row["created_ms"], row["written"] or "", former)
 
 
 def used(connection: Connection, name: str) -> list[str]:

@@ -205,6 +205,14 @@ class AlterQuery:
 
 
 @dataclass(frozen=True)
+class Rollback:
+    """ALTER VIEW name ROLLBACK: the view gets the query again that it had before the last ALTER VIEW name AS."""
+
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class DryRun:
     """ALTER MATERIALIZED VIEW name AS query DRY RUN: which rows another query would give the view, and take from it.
 
@@ -584,6 +592,7 @@ Statement = (
     | AlterStream
     | AlterQuery
     | AlterView
+    | Rollback
     | DryRun
     | CreateIndex
     | CreateView

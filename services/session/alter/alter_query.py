@@ -23,7 +23,16 @@ from dovetail.changelog.errors import ServiceUnavailable, SqlError, StackError, 
 from dovetail.changelog.schema import Included, Kind, RecordPart
 from dovetail.runtime import succession
 from dovetail.runtime.query_plan import BEGIN_AT, plan_of_successor, successor_name
-from dovetail.services.session.alter.proposal import Proposal, expect_running, gained_and_lost, proposal
+from dovetail.services.session.alter.fitting_columns import unfit_columns
+from dovetail.services.session.alter.proposal import (
+    Proposal,
+    columns_of,
+    expect_materialized,
+    expect_running,
+    gained_and_lost,
+    proposal,
+)
+from dovetail.services.session.alter.readers import changed_readers
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, await_reading, input_ends, input_topics
 from dovetail.services.session.queries import await_running, expect_runner, leased, pause
@@ -33,9 +42,12 @@ from dovetail.sql.catalog.entries import queries_of
 from dovetail.sql.engines import Engine
 from dovetail.sql.planner import Plan
 from dovetail.sql.relations import Stream
-from dovetail.sql.syntax.statements import AlterQuery, Pause
+from dovetail.sql.syntax.statements import AlterQuery, CreateView, Pause, Rollback
 
 _WHERE = "ALTER VIEW .. AS"
+_ROLLBACK = "ALTER VIEW .. ROLLBACK"
+_KEPT_MS = 24 * 3_600_000
+"""How long a former query may be had again."""
 _KEY = "_record_key"
 
 
@@ -47,6 +59,7 @@ def alter_query(context: Context, statement: AlterQuery) -> Done:
         context.catalog.redefine(context.catalog.get(name), proposed.proposed.text)
         return Done(f"{name} has this query already, and goes on")
     _expect_alterable(context, proposed)
+    _expect_readers(context, proposed)
     expect_runner(context, {Engine.SPARK.value})
     expect_running(proposed.query)
     successor = successor_name(name)
@@ -65,6 +78,19 @@ def alter_query(context: Context, statement: AlterQuery) -> Done:
         state = f"to go on once it can: {failure.what}"
     added, taken = gained_and_lost(changes)
     return Done(f"altered view {name}, {state}: {counted(added, 'row')} added, {taken:,} taken back")
+
+
+def roll_back(context: Context, statement: Rollback) -> Done:
+    """The change is one as any other: the next ROLLBACK would take it back. Raises SqlError a day after the change."""
+    relation, _ = expect_materialized(context, statement.name, _ROLLBACK)
+    former = relation.former
+    if former is None or context.now_ms - former.altered_ms > _KEPT_MS:
+        when = "has the query that it was created with" if former is None else "got its query more than a day ago"
+        fix = f"ALTER VIEW {relation.name} AS SELECT .. gives it another"
+        raise SqlError(f'"{relation.name}" {when}', where=_ROLLBACK, fix=fix)
+    view = replace(relation, ddl=former.ddl).definition
+    assert isinstance(view, CreateView)
+    return alter_query(context, AlterQuery(view))
 
 
 def _succeed(context: Context, proposed: Proposal, successor: str) -> Changes:
@@ -163,8 +189,7 @@ def _expect_alterable(context: Context, proposed: Proposal) -> None:
     again = (
         "see the difference by DRY RUN; a view of another name, or CREATE OR REPLACE .. WITH DATA, can have this query"
     )
-    if proposed.columns or before.stream() != after.stream():
-        differing = "; ".join(proposed.columns) or "another key, or other watermarks"
+    if differing := unfit_columns(before.stream(), after.stream()):
         raise Unsupported(
             f'the records of "{name}" would have another form: {differing}',
             where=_WHERE,
@@ -188,8 +213,19 @@ def _expect_alterable(context: Context, proposed: Proposal) -> None:
         raise Unsupported(f'the envelopes of "{name}" are not altered', where=_WHERE, fix=again)
 
 
+def _expect_readers(context: Context, proposed: Proposal) -> None:
+    """Raises Unsupported with the views and queries that could not go on over the columns that the view would have."""
+    if changed := changed_readers(context.catalog, proposed.relation_after, columns_of(proposed.after)):
+        raise Unsupported(
+            f'{", ".join(changed)} would read "{proposed.name}" otherwise: by a column that goes or changes, or by *',
+            where=_WHERE,
+            fix=f"drop {', '.join(changed)} first; a view that names its columns does not see one that is added",
+        )
+
+
 def _expect_unchanged(context: Context, proposed: Proposal) -> None:
     if context.catalog.get(proposed.name).definition != proposed.definition:
         raise SqlError(
             f'another process has just changed "{proposed.name}"', fix="look at it, and run the statement again"
         )
+    _expect_readers(context, proposed)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from difflib import unified_diff
 
 from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal, scans_of
+from dovetail.services.session.alter.readers import changed_readers
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import input_topics
 from dovetail.services.session.live.backlog import Backlog, duration_text
 from dovetail.services.session.queries import warned
 from dovetail.services.session.result import Text, counted
 from dovetail.sql.planner import plan_query
-from dovetail.sql.syntax.statements import CreateView, ExplainAlter
+from dovetail.sql.syntax.statements import CreateView, Drop, ExplainAlter
 
 
 def explain_alter(context: Context, statement: ExplainAlter) -> Text:
@@ -51,23 +52,18 @@ def _to_read(context: Context, proposed: Proposal) -> Iterator[str]:
 
 
 def _below(context: Context, proposed: Proposal) -> Iterator[str]:
-    """Each view that reads this one, and which of the columns that it reads would go or change."""
+    """Each view that reads this one, itself or through others, and whether it could go on as it is."""
+    changed = changed_readers(context.catalog, proposed.relation_after, columns_of(proposed.after))
+    for reader in context.catalog.going(Drop("view", proposed.name, cascade=True)):
+        if reader.materialized_view is not None and reader.name != proposed.name:
+            why = f"{_read_otherwise(context, proposed, reader.materialized_view)}, and could not go on"
+            yield f"{reader.name}: " + (why if reader.name in changed else "goes on")
+
+
+def _read_otherwise(context: Context, proposed: Proposal, reader: CreateView) -> str:
+    """The columns that go or change and that a view reads; or that it reads whatever there is."""
     before, after = columns_of(proposed.before), columns_of(proposed.after)
-    changed = {name for name, kind in before.items() if after.get(name) != kind}
-    for view in _readers(context, proposed.name):
-        read = sorted(changed & _columns_read(context, view, proposed.name))
-        yield f"{view.name}: " + (f"reads {', '.join(read)}, and could not go on" if read else "goes on")
-
-
-def _readers(context: Context, name: str) -> Iterator[CreateView]:
-    """The materialized views that read ``name``, themselves or through views that only stand for a query."""
-    for user in context.catalog.users(name):
-        if user.materialized_view is not None:
-            yield user.materialized_view
-        elif isinstance(user.definition, CreateView):
-            yield from _readers(context, user.name)
-
-
-def _columns_read(context: Context, reader: CreateView, view: str) -> set[str]:
     plan = plan_query(reader.name, reader, context.catalog)
-    return {column for scan in scans_of(plan) if scan.stream.name == view for _, column in scan.columns}
+    read = {column for scan in scans_of(plan) if scan.stream.name == proposed.name for _, column in scan.columns}
+    lost = sorted(name for name in read if name in before and after.get(name) != before[name])
+    return f"reads {', '.join(lost)}" if lost else "reads all columns, or a view that does"

@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.services.session.alter.fitting_columns import column_changes, columns
 from dovetail.services.session.context import Context
 from dovetail.sql.catalog import Actual, Desired, Query, Relation
+from dovetail.sql.catalog.written_streams import as_text
 from dovetail.sql.plan.nodes import Scan
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.syntax.alterations import with_setting
-from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateView
-from dovetail.sql.syntax.types import display
 
 _OF_THE_OLD_QUERY = ("join_order", "delta_join")
 """Settings that were chosen for the joins of the query as it is."""
@@ -26,6 +26,7 @@ _OF_THE_OLD_QUERY = ("join_order", "delta_join")
 class Proposal:
     """``definition`` and ``before``: the view as it is, and its plan; ``proposed`` and ``after`` as it would be."""
 
+    relation: Relation
     query: Query
     definition: CreateView
     before: Plan
@@ -48,15 +49,13 @@ class Proposal:
 
     @property
     def columns(self) -> list[str]:
-        """A line for each column that is added, dropped or changed: ``+ total bigint``, ``- price int``."""
-        before, after = columns_of(self.before), columns_of(self.after)
-        lines = [f"- {name} {_shown(kind)}" for name, kind in before.items() if name not in after]
-        for name, kind in after.items():
-            if name not in before:
-                lines.append(f"+ {name} {_shown(kind)}")
-            elif before[name] != kind:
-                lines.append(f"~ {name} {_shown(before[name])} -> {_shown(kind)}")
-        return lines
+        """A line for each column that is added, dropped or changed."""
+        return list(column_changes(self.before.stream(), self.after.stream()))
+
+    @property
+    def relation_after(self) -> Relation:
+        """The view of the catalog, as it would be."""
+        return replace(self.relation, ddl=self.proposed.text, written_text=as_text(self.after.stream()))
 
 
 def proposal(context: Context, view: CreateView, where: str) -> Proposal:
@@ -64,7 +63,7 @@ def proposal(context: Context, view: CreateView, where: str) -> Proposal:
 
     Raises SqlError where the view could not have this query.
     """
-    _, definition = expect_materialized(context, view.name, where)
+    relation, definition = expect_materialized(context, view.name, where)
     kept = {name: value for name, value in definition.settings.items() if name not in _OF_THE_OLD_QUERY}
     for name, value in kept.items():
         if name not in view.settings:
@@ -79,7 +78,7 @@ def proposal(context: Context, view: CreateView, where: str) -> Proposal:
             fix="read a stream in it",
         )
     before = plan_query(view.name, definition, context.catalog)
-    return Proposal(context.catalog.query(view.name), definition, before, proposed, after)
+    return Proposal(relation, context.catalog.query(view.name), definition, before, proposed, after)
 
 
 def gained_and_lost(changes: Changes) -> tuple[int, int]:
@@ -88,7 +87,7 @@ def gained_and_lost(changes: Changes) -> tuple[int, int]:
 
 
 def columns_of(plan: Plan) -> dict[str, pa.DataType]:
-    return {column.name: column.type for column in plan.stream().schema.columns}
+    return columns(plan.stream())
 
 
 def expect_materialized(context: Context, name: str, where: str = "ALTER VIEW") -> tuple[Relation, CreateView]:
@@ -122,7 +121,3 @@ def expect_running(query: Query) -> None:
 
 def scans_of(plan: Plan) -> list[Scan]:
     return [node for one in plan.fragments for node in walk(one.output) if isinstance(node, Scan)]
-
-
-def _shown(kind: pa.DataType) -> str:
-    return display(kind, Rules.TIMEPLUS)

@@ -21,6 +21,7 @@ from dovetail.sql.syntax.statements import (
     DropColumn,
     DryRun,
     RenameColumn,
+    Rollback,
 )
 
 _REFUSED = {
@@ -37,10 +38,10 @@ _REFUSED["ALTER"] = _REFUSED["MODIFY"]
 _DRY_RUN = "DRY RUN"
 
 
-def alter(cursor: Cursor) -> AlterStream | AlterQuery | AlterView | DryRun:
+def alter(cursor: Cursor) -> AlterStream | AlterQuery | AlterView | Rollback | DryRun:
     """``ALTER STREAM [IF EXISTS] s ADD COLUMN [IF NOT EXISTS] c type [..], DROP COLUMN [IF EXISTS] d,
     RENAME COLUMN [IF EXISTS] e TO f``; ``ALTER VIEW [IF EXISTS] v SET (name = value, ..)``;
-    ``ALTER VIEW v AS SELECT .. [DRY RUN]``."""
+    ``ALTER VIEW v AS SELECT .. [DRY RUN]``; ``ALTER VIEW v ROLLBACK``."""
     cursor.clause = "ALTER"
     dry_run = cursor.accept_last(_DRY_RUN)
     cursor.expect("ALTER")
@@ -68,19 +69,21 @@ def _with_query(cursor: Cursor, name: str) -> CreateView:
     return replace(view, text=text, spans=tuple(part.moved(len(before) - start) for part in cursor.settings))
 
 
-def _alter_view(cursor: Cursor, *, dry_run: bool) -> AlterQuery | AlterView | DryRun:
+def _alter_view(cursor: Cursor, *, dry_run: bool) -> AlterQuery | AlterView | Rollback | DryRun:
     """SET, with brackets or without, as RisingWave has it; MODIFY SETTING, as ClickHouse and Timeplus have it."""
     if_exists = bool(cursor.accept("IF EXISTS"))
     name = cursor.path("the name of a view")
+    if if_exists and cursor.at("AS", "(", "ROLLBACK"):
+        cursor.fail("IF EXISTS is not taken with another query: what is not there has no rows to change")
     if cursor.at("AS", "("):
-        if if_exists:
-            cursor.fail("IF EXISTS is not taken with another query: what is not there has no rows to change")
         view = _with_query(cursor, name)
         return DryRun(view) if dry_run else AlterQuery(view)
     if dry_run:
         _refuse_dry_run(cursor)
     if cursor.at("RENAME TO"):
         cursor.fail(f"RENAME TO is not taken: {_REFUSED['RENAME TO'][0]}", fix="CREATE VIEW .. AS SELECT * FROM it")
+    if cursor.accept("ROLLBACK"):
+        return Rollback(name)
     cursor.expect("SET", "MODIFY SETTING", fix="ALTER VIEW v SET (buckets = n); ALTER VIEW v AS SELECT ..")
     wrapped = bool(cursor.accept("("))
     settings = assignments(cursor)

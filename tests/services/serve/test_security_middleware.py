@@ -182,6 +182,7 @@ STATEMENTS = {
         "ALTER STREAM s ADD COLUMN b int",
         "ALTER VIEW v SET (buckets = 2)",
         "ALTER VIEW v AS SELECT a FROM s",
+        "ALTER VIEW v ROLLBACK",
         "CREATE INDEX i ON s (a)",
         "CREATE VIEW v AS SELECT 1",
         "CREATE DICTIONARY d (id string) PRIMARY KEY id SOURCE(MYSQL(TABLE 't')) LAYOUT(FLAT())",

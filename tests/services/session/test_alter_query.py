@@ -94,6 +94,44 @@ def test_the_view_goes_on_with_another_query(session: Session, view: str, query:
     assert session.context.catalog.get(view).ddl.endswith(query)
 
 
+OTHER_COLUMNS = [
+    ("priced", f"SELECT o.id AS id, u.name AS name, o.amount AS amount, u.id AS user {JOINED.format('LEFT')}"),
+    ("priced", f"SELECT u.name AS name, o.id AS id, o.amount * 2 AS twice {JOINED.format('')} WHERE o.amount > 5"),
+    ("totals", "SELECT user_id, count(*) AS n, sum(amount) AS amount FROM orders GROUP BY user_id"),
+    ("totals", "SELECT user_id, max(amount) AS largest FROM orders GROUP BY user_id"),
+    ("totals", "SELECT user_id::bigint AS user_id, sum(amount) AS amount FROM orders GROUP BY user_id::bigint"),
+    ("visited", f"SELECT u.name FROM clicks AS c JOIN users AS u ON c.user_id = u.id {EARLIEST}"),
+]
+
+
+@pytest.mark.parametrize(("view", "query"), OTHER_COLUMNS)
+def test_the_new_query_may_have_other_columns(session: Session, view: str, query: str) -> None:
+    """The view ``named`` reads ``name`` of ``priced``, and goes on."""
+    [tried] = session.run(f"ALTER VIEW {view} AS {query} DRY RUN")
+    assert isinstance(tried, Rows)
+    told = altered(session, view, query)
+    deltas = tried.table.column("_tp_delta").to_pylist()
+    gained, lost = (sum(abs(delta) for delta in deltas if (delta > 0) is side) for side in (True, False))
+    assert told == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
+    session.run(MORE)
+    assert_follows(session, view, query)
+    assert_follows(session, "named", "SELECT name, count(*) AS n FROM priced GROUP BY name")
+
+
+def test_a_column_that_a_reader_reads_stays(session: Session) -> None:
+    session.run("CREATE MATERIALIZED VIEW whole AS SELECT * FROM totals")
+    settle(session, "whole")
+    for statement, readers in {
+        f"ALTER VIEW priced AS SELECT o.id AS id, o.amount AS amount {JOINED.format('')}": "named would",
+        "ALTER VIEW totals AS SELECT user_id, sum(amount) AS amount, 1 AS n FROM orders GROUP BY 1": "whole would",
+    }.items():
+        with pytest.raises(Unsupported, match=readers):
+            session.run(statement)
+    session.run("DROP VIEW whole")
+    session.run(MORE)
+    assert_follows(session, "named", "SELECT name, count(*) AS n FROM priced GROUP BY name")
+
+
 def test_a_view_that_began_at_the_end_of_a_topic_begins_there_with_its_new_query_too(session: Session) -> None:
     session.run(f"CREATE MATERIALIZED VIEW lately AS {VISITED}; {MORE}")
     settle(session, "lately")
@@ -111,20 +149,27 @@ def test_a_view_is_altered_again_and_back(session: Session) -> None:
     altered(session, "totals", second)
     session.run("PAUSE totals; INSERT INTO orders VALUES (20, 1, 9); RESUME totals")
     assert_follows(session, "totals", second)
-    altered(session, "totals", first)
+    [done] = session.run("ALTER VIEW totals ROLLBACK")
+    assert isinstance(done, Done)
+    assert done.text.startswith("altered view totals, running: ")
     assert_follows(session, "totals", first)
     assert altered(session, "totals", first) == "totals has this query already, and goes on"
 
 
 def test_what_would_need_another_topic_is_refused_and_the_view_goes_on(session: Session) -> None:
     refusals = {
-        "ALTER VIEW totals AS SELECT user_id, sum(amount) AS total FROM orders GROUP BY user_id": "another form",
+        "ALTER VIEW totals AS SELECT user_id, sum(amount)::int AS amount FROM orders GROUP BY user_id": "~ amount",
         "ALTER VIEW totals AS SELECT user_id, amount FROM orders": "another form",
         "ALTER VIEW visited AS SELECT page, page AS name FROM clicks": "another form",
+        f"ALTER VIEW pages AS SELECT page, user_id FROM clicks {EARLIEST}": "would take back 3 rows",
     }
+    session.run(f"CREATE MATERIALIZED VIEW pages AS SELECT page FROM clicks {EARLIEST}")
+    settle(session, "pages")
     for statement, said in refusals.items():
         with pytest.raises(Unsupported, match=said):
             session.run(statement)
+    with pytest.raises(SqlError, match="has the query that it was created with"):
+        session.run("ALTER VIEW totals ROLLBACK")
     session.run("PAUSE totals")
     with pytest.raises(SqlError, match="is paused"):
         session.run("ALTER VIEW totals AS SELECT user_id, sum(amount + 3) AS amount FROM orders GROUP BY user_id")

@@ -1,0 +1,81 @@
+"""Who reads a relation, and who of them could not go on if its definition were another one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from dovetail.changelog.errors import SqlError
+from dovetail.sql.catalog import Catalog, Relation, What
+from dovetail.sql.catalog.records import RelationDefinition
+from dovetail.sql.planner import plan_query
+from dovetail.sql.relations import Relations
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import (
+    CreateDictionary,
+    CreateFunction,
+    CreateIndex,
+    CreateView,
+    Drop,
+    Index,
+    Select,
+    Statement,
+)
+
+
+@dataclass(frozen=True)
+class AlteredCatalog:
+    """The catalog as it would be with one relation of another definition."""
+
+    catalog: Catalog
+    altered: Relation
+
+    def get(self, name: str) -> Relation:
+        return self.altered if name == self.altered.name else self.catalog.get(name)
+
+    def indexes(self, stream: str) -> Sequence[Index]:
+        return self.catalog.indexes(stream)
+
+    def function(self, name: str) -> CreateFunction | None:
+        return self.catalog.function(name)
+
+
+def changed_readers(catalog: Catalog, altered: Relation, columns: Collection[str]) -> list[str]:
+    """The names of what would not be what it is: a plan that is made anew must be the one that runs.
+
+    altered  the relation with its other definition, which has these ``columns``
+    """
+    then = AlteredCatalog(catalog, altered)
+    users = [
+        user for user in catalog.going(Drop(altered.what, altered.name, cascade=True)) if user.name != altered.name
+    ]
+    changed = [user.name for user in users if _reads_otherwise(user.definition, catalog, then, columns)]
+    views = {user.name for user in catalog.relations(What.VIEW)}
+    selects = {query.view: query.sql for query in catalog.queries() if query.view not in views}
+    return changed + [
+        name
+        for name, sql in selects.items()
+        if _planned(name, parse_one(sql), catalog) != _planned(name, parse_one(sql), then)
+    ]
+
+
+def _reads_otherwise(user: RelationDefinition, now: Relations, then: Relations, columns: Collection[str]) -> bool:
+    match user:
+        case CreateView():
+            return _planned(user.name, user, now) != _planned(user.name, user, then)
+        case CreateIndex():
+            return not {*user.index.columns, *user.index.storing} <= set(columns)
+        case CreateDictionary():
+            return not {column.name for column in user.columns} <= set(columns)
+    return False
+
+
+def _planned(name: str, statement: Statement, catalog: Relations) -> object:
+    """What a query is made of and gives; why there is none, where it cannot be planned."""
+    if not isinstance(statement, CreateView | Select):
+        return None
+    try:
+        plan = plan_query(name, statement, catalog)
+    except SqlError as refusal:
+        return refusal.what
+    return plan.columns, [(fragment.name, fragment.fingerprint) for fragment in plan.fragments]
