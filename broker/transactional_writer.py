@@ -61,7 +61,7 @@ class WriteTarget:
     transaction_timeout_s: float
     broker_wait_s: float
     message_bytes: int = MESSAGE_BYTES
-    letter_bytes: int = MESSAGE_BYTES
+    dead_letter_bytes: int = MESSAGE_BYTES
     late_bytes: int = MESSAGE_BYTES
     epoch: str = ""
     replayed_until: int = -1
@@ -297,7 +297,7 @@ def transactional_producer(target: WriteTarget, partition: int) -> TopicProducer
         # A transaction that follows at once finds the one before still completing.
         "retry.backoff.ms": 20,
         "compression.type": "lz4",
-        "message.max.bytes": max(target.message_bytes, target.letter_bytes, target.late_bytes) + FRAME_BYTES,
+        "message.max.bytes": max(target.message_bytes, target.dead_letter_bytes, target.late_bytes) + FRAME_BYTES,
         "queue.buffering.max.messages": 2 * QUEUE_BYTES // OVERHEAD_BYTES,
         "queue.buffering.max.kbytes": 2 * QUEUE_BYTES // 1024 - 1,
         **clients.QUICK_RETURN,

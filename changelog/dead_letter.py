@@ -28,9 +28,9 @@ REPLAYED = "dovetail.replayed"
 _HEADER_BYTES = 4096
 """More than a reason, the names of a topic and a query, and numbers take."""
 BRIEF = 0
-"""As ``letter_bytes``: a letter of place and reason only."""
+"""As ``dead_letter_bytes``: a dead letter of place and reason only."""
 
-LETTERS = pa.schema(
+DEAD_LETTER_SCHEMA = pa.schema(
     [
         ("source_topic", pa.string()),
         ("source_partition", pa.int32()),
@@ -68,13 +68,13 @@ def topic_of(query: str) -> str:
     return f"{query}{SUFFIX}"
 
 
-def is_letters(topic: str) -> bool:
+def is_dead_letter_topic(topic: str) -> bool:
     """Whether a topic is one of dead letters, by its name."""
     return topic.endswith(SUFFIX) and topic != SUFFIX
 
 
-def dead_letters(
-    rejected: pa.Table, *, topic: str, query: str, letter_bytes: int = MESSAGE_BYTES
+def to_dead_letters(
+    rejected: pa.Table, *, topic: str, query: str, dead_letter_bytes: int = MESSAGE_BYTES
 ) -> Iterator[DeadLetter]:
     """One for each row of ``rejected`` (``decode.REJECTED``), records of ``topic`` read by ``query``.
 
@@ -90,29 +90,31 @@ def dead_letters(
             REASON: record["reason"],
             QUERY: query,
         }
-        yield _letter(record["key"], record["value"], headers, letter_bytes)
+        yield _to_dead_letter(record["key"], record["value"], headers, dead_letter_bytes)
 
 
 def row_too_large(
-    key: bytes | None, value: bytes | None, *, topic: str, query: str, reason: str, letter_bytes: int
+    key: bytes | None, value: bytes | None, *, topic: str, query: str, reason: str, dead_letter_bytes: int
 ) -> DeadLetter:
     """That of a row which ``query`` made, and its output ``topic`` did not take: it has no place in any topic."""
-    return _letter(key, value, {TOPIC: topic, REASON: reason, QUERY: query}, letter_bytes)
+    return _to_dead_letter(key, value, {TOPIC: topic, REASON: reason, QUERY: query}, dead_letter_bytes)
 
 
-def _letter(key: bytes | None, value: bytes | None, headers: dict[str, str], letter_bytes: int) -> DeadLetter:
+def _to_dead_letter(
+    key: bytes | None, value: bytes | None, headers: dict[str, str], dead_letter_bytes: int
+) -> DeadLetter:
     """The letter, or how it begins, where even the topic of the dead letters does not take it whole."""
     size = message_size(key, value)
     headers = {**headers, REASON: shortened(headers[REASON])}
-    if size + _HEADER_BYTES > letter_bytes:
-        part = max(letter_bytes - _HEADER_BYTES, 0) // 2
+    if size + _HEADER_BYTES > dead_letter_bytes:
+        part = max(dead_letter_bytes - _HEADER_BYTES, 0) // 2
         key, value = key and key[:part], value and value[:part]
         headers = {**headers, BYTES: str(size)}
     return DeadLetter(key, value, tuple((name, text.encode()) for name, text in headers.items()))
 
 
-def letter_rows(records: pa.Table) -> pa.Table:
-    """LETTERS of records of a dead-letter topic (``timestamp``, ``headers``, ..), marks left out."""
+def dead_letter_rows(records: pa.Table) -> pa.Table:
+    """DEAD_LETTER_SCHEMA of records of a dead-letter topic (``timestamp``, ``headers``, ..), marks left out."""
     return as_rows(without_marks(records))
 
 
@@ -124,21 +126,21 @@ def _is_mark(records: pa.Table) -> pa.ChunkedArray:
     return pc.is_valid(header(records, REPLAYED))
 
 
-def as_rows(letters: pa.Table) -> pa.Table:
-    """LETTERS of records none of which is a mark. What is not as it should be, or a time of no row, is NULL."""
+def as_rows(dead_letters: pa.Table) -> pa.Table:
+    """DEAD_LETTER_SCHEMA of records without marks. What is not as it should be, or a time of no row, is NULL."""
     columns = [
-        text(header(letters, TOPIC)),
-        _number(letters, PARTITION, pa.int32()),
-        _number(letters, OFFSET, pa.int64()),
-        bounded(_number(letters, TIMESTAMP, pa.int64()).cast(EVENT_TIME_TYPE))[0],
-        bounded(letters.column("timestamp").cast(EVENT_TIME_TYPE))[0],
-        text(header(letters, QUERY)),
-        _number(letters, BYTES, pa.int64()),
-        text(header(letters, REASON)),
-        text(letters.column("key")),
-        text(letters.column("value")),
+        text(header(dead_letters, TOPIC)),
+        _number(dead_letters, PARTITION, pa.int32()),
+        _number(dead_letters, OFFSET, pa.int64()),
+        bounded(_number(dead_letters, TIMESTAMP, pa.int64()).cast(EVENT_TIME_TYPE))[0],
+        bounded(dead_letters.column("timestamp").cast(EVENT_TIME_TYPE))[0],
+        text(header(dead_letters, QUERY)),
+        _number(dead_letters, BYTES, pa.int64()),
+        text(header(dead_letters, REASON)),
+        text(dead_letters.column("key")),
+        text(dead_letters.column("value")),
     ]
-    return pa.table(columns, schema=LETTERS)
+    return pa.table(columns, schema=DEAD_LETTER_SCHEMA)
 
 
 def replayed_offsets(records: pa.Table) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
@@ -151,7 +153,7 @@ def replayed_offsets(records: pa.Table) -> Iterator[tuple[int, int, list[tuple[i
 
 
 def mark(offsets: list[int]) -> dict[str, Any]:
-    """The message that tells of letters that were put back: ``3-7,9``. ``offsets`` ascend."""
+    """The message that tells of dead letters that were put back: ``3-7,9``. ``offsets`` ascend."""
     ranges: list[list[int]] = []
     for offset in offsets:
         if ranges and ranges[-1][1] == offset - 1:

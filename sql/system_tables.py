@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from dovetail.changelog.dead_letter import LETTERS, is_letters
+from dovetail.changelog.dead_letter import DEAD_LETTER_SCHEMA, is_dead_letter_topic
 from dovetail.sql.syntax.types import INSTANT
 
 DATABASE = "system"
@@ -54,10 +54,10 @@ Rates are shares of 1, ``loading_duration`` is in seconds.
 SYSTEM_TABLES: Mapping[str, pa.Schema] = {f"{DATABASE}.dictionaries": DICTIONARIES}
 """Name, as it is written after FROM, and columns."""
 
-DEAD_LETTERS = LETTERS.append(pa.field("replayed_at", LETTERS.field("rejected_at").type))
+DEAD_LETTERS = DEAD_LETTER_SCHEMA.append(pa.field("replayed_at", DEAD_LETTER_SCHEMA.field("rejected_at").type))
 """``table(v.dead_letter)``: the records that a query could not use; ``replayed_at`` of those that were put back."""
 
 
 def is_of_system(name: str) -> bool:
     """Whether a relation is none of the catalog: it has no query, and emits no rows."""
-    return name in SYSTEM_TABLES or is_letters(name)
+    return name in SYSTEM_TABLES or is_dead_letter_topic(name)

@@ -26,7 +26,7 @@ STREAMS SYSTEM SYSTEM_TIME TABLE TERMINATE THEN TIMEOUT TO TOPIC TOPICS TRUE UNI
 WATERMARK WHEN WHERE WHY WITH changelog( table(
 """
 KEYWORDS = tuple(_KEYWORDS.split())
-_LETTERS = SUFFIX.removeprefix(".")
+_DEAD_LETTER = SUFFIX.removeprefix(".")
 _WORD = re.compile(r"(?<![\w.])[\w.]++$")
 _NAMES = re.compile(r"\w+")
 
@@ -45,7 +45,7 @@ class NameCompleter(Completer):
         if dot:
             yield from _completions(prefix, columns_of(relations, document.text, alias), "column")
             if alias in {query.name for query in self._catalog.queries()}:
-                yield from _completions(prefix, [_LETTERS], "dead letters")
+                yield from _completions(prefix, [_DEAD_LETTER], "dead letters")
             return
         yield from _completions(word, [relation.name for relation in relations], "name")
         yield from _completions(word, columns_of(relations, document.text), "column")
@@ -66,7 +66,7 @@ def columns_of(relations: Iterable[Relation], statement: str, alias: str = "") -
         definition = relation.definition if relation.name in words and alias in ("", relation.name) else None
         if isinstance(definition, CreateStream | CreateDictionary):
             names.update(dict.fromkeys([*(column.name for column in definition.columns), TIME]))
-    if _LETTERS in words and alias in ("", _LETTERS):
+    if _DEAD_LETTER in words and alias in ("", _DEAD_LETTER):
         names.update(dict.fromkeys(DEAD_LETTERS.names))
     return list(names)
 

@@ -144,7 +144,7 @@ def _mode(table: bool) -> Mode:
     "`dovetail replay orders_priced.dead_letter --reason 'column price%'`"
 )
 def replay(
-    topic: Annotated[str, typer.Argument(help="A topic of dead letters.", autocompletion=names.letters)],
+    topic: Annotated[str, typer.Argument(help="A topic of dead letters.", autocompletion=names.dead_letter_topics)],
     reason: Annotated[
         list[str] | None, typer.Option(help="A pattern as of LIKE: only letters of such a reason; may be given again.")
     ] = None,

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from dovetail.broker.reader import Places, all_columns, read_topic
 from dovetail.broker.topics import PartitionOffsets
-from dovetail.changelog.dead_letter import is_letters
+from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.schema import StreamSchema
 from dovetail.services.session.context import Context
-from dovetail.services.session.dead_letters.letter_topic import letters_now
+from dovetail.services.session.dead_letters.dead_letter_topic import current_dead_letters
 from dovetail.services.session.dictionaries.sources import dictionary_rows
 from dovetail.services.session.dictionaries.system_dictionaries import statistics
 from dovetail.sql.bind.bounded.bounded_binder import content_schema
@@ -56,8 +56,8 @@ def relation_rows(
     """
     if name in SYSTEM_TABLES:
         return statistics(context)
-    if is_letters(name):
-        return letters_now(context, name)
+    if is_dead_letter_topic(name):
+        return current_dead_letters(context, name)
     definition = context.catalog.get(name).definition
     if isinstance(definition, CreateDictionary):
         return dictionary_rows(context, definition)

@@ -52,7 +52,7 @@ def clear(context: Context, dropped: Iterable[Relation], fragments: Sequence[Que
 
     Dead letters are data: somebody may still mend them. Where there never was one, their topic goes.
     """
-    letters = topics.dead_letter_topics(fragments)
+    dead_letter_topics = topics.dead_letter_topics(fragments)
     held = [topic for relation in dropped if (topic := topic_of(relation.definition)) is not None]
     if not held and not fragments:
         return ""
@@ -62,7 +62,7 @@ def clear(context: Context, dropped: Iterable[Relation], fragments: Sequence[Que
     outside = [topic for topic in data if topic not in own]
     kept = [] if with_data else [topic for topic in data if topic in own]
     gone = [*own] if with_data else []
-    for topic in letters:
+    for topic in dead_letter_topics:
         (kept if not with_data and context.topics.ever_written(topic) else gone).append(topic)
     topics.delete(context, [*topics.state_topics(fragments), *gone])
     told = [f"; deleted with all records: {', '.join(sorted(own))}"] if with_data and own else []

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dovetail.changelog.dead_letter import is_letters, topic_of
+from dovetail.changelog.dead_letter import is_dead_letter_topic, topic_of
 from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.schema import TIME, Column, Included
 from dovetail.services.liveness import standings
@@ -231,10 +231,10 @@ def describe(context: Context, statement: Describe) -> Rows:
     """The columns of a stream, a view or a dictionary, the arguments of a function and what it returns; of a topic that
     is none of these, what PRINT shows of its records.
     """
-    if is_letters(statement.name):
-        from dovetail.services.session.dead_letters.letter_topic import expect_letters
+    if is_dead_letter_topic(statement.name):
+        from dovetail.services.session.dead_letters.dead_letter_topic import expect_dead_letter_topic
 
-        expect_letters(context, statement.name, "DESCRIBE")
+        expect_dead_letter_topic(context, statement.name, "DESCRIBE")
         return _columns([(field.name, field.type, None) for field in DEAD_LETTERS], (), Rules.TIMEPLUS)
     relation = context.catalog.find(statement.name)
     if relation is None:

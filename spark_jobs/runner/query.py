@@ -404,8 +404,8 @@ def job_of(
     writes to the topics of its members (``output_topic`` '').
     """
     client = clients.admin(brokers)
-    letters = topic_of(name)
-    of_query = {output_topic: settings.output_partitions, letters: 1} if output_topic else {}
+    dead_letter_topic = topic_of(name)
+    of_query = {output_topic: settings.output_partitions, dead_letter_topic: 1} if output_topic else {}
     late_topic = {settings.late_topic: 1} if settings.late_topic else {}
     topics.ensure(client, {**of_query, MARKS_TOPIC: MARKS_PARTITIONS, **late_topic})
     topics.widen(client, MARKS_TOPIC, origin.buckets + 1)
@@ -414,7 +414,7 @@ def job_of(
         target = replace(
             target,
             message_bytes=topics.message_bytes(client, output_topic),
-            letter_bytes=topics.message_bytes(client, letters),
+            dead_letter_bytes=topics.message_bytes(client, dead_letter_topic),
         )
     if settings.late_topic:
         target = replace(target, late_bytes=topics.message_bytes(client, settings.late_topic))
@@ -425,7 +425,7 @@ def job_of(
         name=name,
         dataflow=dataflow,
         output_topic=output_topic,
-        dead_letter_topic=letters,
+        dead_letter_topic=dead_letter_topic,
         target=target,
         bucket_keys=bucket_keys(session, origin.buckets),
         scan_starts=origin.first_offsets,
@@ -456,7 +456,7 @@ def job_of_pack(
     target = replace(
         job.target,
         message_bytes=max(member.target.message_bytes for member in members),
-        letter_bytes=max(member.target.letter_bytes for member in members),
+        dead_letter_bytes=max(member.target.dead_letter_bytes for member in members),
         late_bytes=max(member.target.late_bytes for member in members),
     )
     starts = tuple(start for member in members for start in member.scan_starts)

@@ -14,7 +14,7 @@ from dovetail.broker.producer_queue import Outgoing, OutgoingMessage, OutgoingRe
 from dovetail.broker.registry.client import schemas_of
 from dovetail.broker.transactional_writer import WriteTarget, write_once
 from dovetail.changelog.changes import Changes
-from dovetail.changelog.dead_letter import BRIEF, dead_letters, row_too_large
+from dovetail.changelog.dead_letter import BRIEF, row_too_large, to_dead_letters
 from dovetail.changelog.encode import Encoded, Forms, encode
 from dovetail.changelog.encodings.message_sizes import message_size
 from dovetail.changelog.schema import JSON
@@ -103,24 +103,24 @@ def write_together(
 
 
 def _brief(job: Job) -> Job:
-    """The same, whose letters tell place and reason only."""
-    return replace(job, target=replace(job.target, letter_bytes=BRIEF))
+    """The same, whose dead letters tell place and reason only."""
+    return replace(job, target=replace(job.target, dead_letter_bytes=BRIEF))
 
 
 def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Outgoing | OutgoingRecords]:
-    letters: list[OutgoingMessage] = []
+    dead_letters: list[OutgoingMessage] = []
     for records in output_records(job, output.changes):
         taken, others = fitting_records(records, job)
         written[ROWS_OUT] += len(taken)
-        letters += others
+        dead_letters += others
         yield OutgoingRecords(job.output_topic, taken)
     for rows in output.late:
         messages = list(late_messages(job, rows))
         fitting, others = within(messages, list(map(_late_size, messages)), job.late_topic, job.target.late_bytes, job)
-        letters += others
+        dead_letters += others
         yield Outgoing(job.late_topic, fitting, with_headers=True)
-    written[REJECTED_RECORDS] += len(letters)
-    for some in (letters, *(letter_messages(job, rows) for rows in output.rejected)):
+    written[REJECTED_RECORDS] += len(dead_letters)
+    for some in (dead_letters, *(dead_letter_messages(job, rows) for rows in output.rejected)):
         yield Outgoing(job.dead_letter_topic, list(some), with_headers=True)
     if output.output_watermark is not None:
         yield from heartbeats.outgoing(job, output.output_watermark)
@@ -134,9 +134,9 @@ def fitting_records(records: Encoded, job: Job) -> tuple[Encoded, list[OutgoingM
         return records, []
     messages = OutgoingRecords(topic, records.take(doubtful)).as_messages().messages
     sizes = [_size(message, job.dataflow.sink) for message in messages]
-    _, letters = within(messages, sizes, topic, largest, job)
+    _, dead_letters = within(messages, sizes, topic, largest, job)
     too_large = doubtful[np.array(sizes) > largest]
-    return records.take(np.delete(np.arange(len(records)), too_large)), letters
+    return records.take(np.delete(np.arange(len(records)), too_large)), dead_letters
 
 
 def within(
@@ -169,7 +169,7 @@ def _too_large(message: OutgoingMessage, size: int, topic: str, job: Job) -> Out
         topic=topic,
         query=job.name,
         reason=reason,
-        letter_bytes=job.target.letter_bytes,
+        dead_letter_bytes=job.target.dead_letter_bytes,
     ).message
 
 
@@ -195,9 +195,11 @@ def _encoded_together(sink: Sink, parts: list[pa.Table]) -> Iterator[pa.Table]:
         yield (changes.consolidated() if sink.exchanged else changes).table
 
 
-def letter_messages(job: Job, rejected: pa.Table) -> Iterator[OutgoingMessage]:
+def dead_letter_messages(job: Job, rejected: pa.Table) -> Iterator[OutgoingMessage]:
     """The dead letters of rejected records, which come with the topic they were read from."""
     for topic in pc.unique(rejected.column(TOPIC)).to_pylist():
         records = rejected.filter(pc.equal(rejected.column(TOPIC), topic))
-        letters = dead_letters(records, topic=topic, query=job.name, letter_bytes=job.target.letter_bytes)
-        yield from (letter.message for letter in letters)
+        dead_letters = to_dead_letters(
+            records, topic=topic, query=job.name, dead_letter_bytes=job.target.dead_letter_bytes
+        )
+        yield from (dead_letter.message for dead_letter in dead_letters)

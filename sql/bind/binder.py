@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.changelog.dead_letter import is_letters
+from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.joins.dataflow.lookup import LookupTarget
 from dovetail.joins.dataflow.ports import JoinKind
@@ -184,11 +184,11 @@ class Binder(QueryBinder):
             fix="ask it in a query of its own",
         )
 
-    def _letters(self, table: exp.Expr, letters: str, alias: str) -> FromItem:
+    def _dead_letters(self, table: exp.Expr, topic: str, alias: str) -> FromItem:
         raise Unsupported(
-            f'"{letters}" is no stream of rows: its records are told by their headers',
+            f'"{topic}" is no stream of rows: its records are told by their headers',
             where=place_of(table, "FROM"),
-            fix=f"FROM table({letters}) reads those of now, dovetail tail {letters} those to come",
+            fix=f"FROM table({topic}) reads those of now, dovetail tail {topic} those to come",
         )
 
     def _relation(self, table: exp.Expr, definition: HasRows, alias: str, seeks: bool) -> FromItem:
@@ -210,7 +210,7 @@ class Binder(QueryBinder):
         """A FROM item all of whose relations are ``table(x)``."""
         found = snapshot_of(query, self.catalog, self.view, self.dialect, self.ctes)
         for name in found.relations:
-            if is_letters(name):
+            if is_dead_letter_topic(name):
                 raise Unsupported(
                     f'"{name}" cannot be read in a streaming query', where="in FROM", fix="ask it in a query of its own"
                 )

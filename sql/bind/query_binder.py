@@ -13,7 +13,7 @@ from typing import Self
 
 from sqlglot import exp
 
-from dovetail.changelog.dead_letter import is_letters
+from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.clauses import refuse_table
@@ -64,7 +64,7 @@ class QueryBinder(ABC):
     def _of_system(self, table: exp.Expr) -> FromItem: ...
 
     @abstractmethod
-    def _letters(self, table: exp.Expr, letters: str, alias: str) -> FromItem: ...
+    def _dead_letters(self, table: exp.Expr, topic: str, alias: str) -> FromItem: ...
 
     @abstractmethod
     def _relation(self, table: exp.Expr, definition: HasRows, alias: str, seeks: bool) -> FromItem:
@@ -117,8 +117,8 @@ class QueryBinder(ABC):
 
     def named(self, table: exp.Expr, named: exp.Expr, seeks: bool) -> FromItem:
         """The relation, CTE or view of the name ``named``."""
-        if is_letters(letters := dotted_name(named)):
-            return self._letters(table, letters, table.alias or named.name)
+        if is_dead_letter_topic(topic := dotted_name(named)):
+            return self._dead_letters(table, topic, table.alias or named.name)
         alias = table.alias or named.name
         if (item := self._query_named(named, alias)) is not None:
             return item

@@ -111,19 +111,19 @@ def test_the_log_has_the_warning_of_the_page(session: Session) -> None:
 @pytest.mark.services
 def test_records_beyond_the_budget_are_dead_letters_that_can_be_put_back(session: Session) -> None:
     """And the view is that of its inputs without them."""
-    *made, letters = (one.strip() for one in BUDGET.split(";") if one.strip())
+    *made, dead_letters = (one.strip() for one in BUDGET.split(";") if one.strip())
     for statement in made:
         session.run(statement)
     [view] = [statement for statement in made if "MATERIALIZED" in statement]
     catch_up(session, view)
 
-    assert f"```text\n{shown(session, letters)}```" in PAGE.text
+    assert f"```text\n{shown(session, dead_letters)}```" in PAGE.text
     assert rows(session, "SELECT id, shelf FROM table(stocked) ORDER BY id, shelf") == [
         *[(number, shelf) for number in (1, 2) for shelf in (1, 2)],
         (4, 4),
     ]
     verified = verify(session.context, "stocked")
-    assert (verified.holds, verified.letters, verified.doubts) == (True, 3, ())
+    assert (verified.holds, verified.dead_letters, verified.doubts) == (True, 3, ())
     log = (session.context.settings.query_logs / "stocked.log").read_text()
     assert "further records of such a key go to the dead letters" in log
 

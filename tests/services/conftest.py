@@ -31,8 +31,8 @@ def leave_nothing(session: Session) -> None:
     for relation in reversed(session.context.catalog.relations()):
         session.execute(Drop(relation.what.value, relation.name, if_exists=True))
     there = session.context.topics.partitions()
-    letters = [topic for topic in there if topic.endswith(SUFFIX)]
-    topics.delete(session.context, [*topics.own(session.context, there), *letters])
+    dead_letter_topics = [topic for topic in there if topic.endswith(SUFFIX)]
+    topics.delete(session.context, [*topics.own(session.context, there), *dead_letter_topics])
 
 
 Ask = Callable[[str], list[tuple[object, ...]]]

@@ -24,7 +24,7 @@ def dictionaries(incomplete: str) -> list[str]:
     return _names("what = 'dictionary'", incomplete)
 
 
-def letters(incomplete: str) -> list[str]:
+def dead_letter_topics(incomplete: str) -> list[str]:
     """Topics of dead letters, of which each view may have one."""
     return [f"{name}.dead_letter" for name in _names("what = 'view'", incomplete.split(".", maxsplit=1)[0])]
 

@@ -102,9 +102,9 @@ def _effect(context: Context, proposed: Proposal) -> Effect:
 
 def _doubts(proposed: Proposal, changes: Changes, out: LeftOut) -> tuple[str, ...]:
     doubts = list(out.doubts)
-    if out.late or out.letters:
+    if out.late or out.dead_letters:
         doubts.append(
-            f"{counted(out.late_count, 'row')} came late and {counted(out.letters, 'record')} could not be used: "
+            f"{counted(out.late_count, 'row')} came late and {counted(out.dead_letters, 'record')} could not be used: "
             "neither query counts them"
         )
     if proposed.before.dataflow.waits or proposed.after.dataflow.waits:

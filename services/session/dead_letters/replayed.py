@@ -26,9 +26,9 @@ class Replayed:
         for partition, at_ms, ranges in replayed_offsets(records):
             self._ranges[partition] += [(first, last, at_ms) for first, last in ranges]
 
-    def times(self, letters: pa.Table) -> pa.Array:
-        """When each of ``letters`` (``partition``, ``offset``) was put back; NULL where it was not."""
-        partitions, offsets = (letters.column(name).to_numpy() for name in ("partition", "offset"))
+    def times(self, dead_letters: pa.Table) -> pa.Array:
+        """When each of ``dead_letters`` (``partition``, ``offset``) was put back; NULL where it was not."""
+        partitions, offsets = (dead_letters.column(name).to_numpy() for name in ("partition", "offset"))
         at_ms = np.full(len(offsets), _NEVER, dtype=np.int64)
         for partition, ranges in self._ranges.items():
             here = np.flatnonzero(partitions == partition)

@@ -11,8 +11,8 @@ from dovetail.sql.planner import plan_query
 
 
 def other_readers(context: Context, topics: Collection[str], but: Collection[str]) -> dict[str, list[str]]:
-    """For each of ``topics`` the views that read it, without those of the queries whose letters it gets back. A topic
-    that nobody else reads is left out.
+    """For each of ``topics`` the views that read it, without those of the queries whose dead letters it gets back. A
+    topic that nobody else reads is left out.
     """
     if not topics:
         return {}

@@ -1,4 +1,4 @@
-"""What becomes of each letter of a replay."""
+"""What becomes of each dead letter of a replay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BACK = "put back"
 
 @dataclass(frozen=True)
 class Target:
-    """A topic that letters came from; ``message_bytes``: the most that it takes."""
+    """A topic that dead letters came from; ``message_bytes``: the most that it takes."""
 
     partitions: int
     message_bytes: int
@@ -30,7 +30,7 @@ class Target:
 def outcomes(
     rows: pa.Table, sizes: pa.ChunkedArray, replayed: pa.Array, reasons: Sequence[str], targets: Mapping[str, Target]
 ) -> pa.Array:
-    """The outcome of each of ``rows`` (LETTERS): the first that is true of it.
+    """The outcome of each of ``rows`` (DEAD_LETTER_SCHEMA): the first that is true of it.
 
     sizes      of the records, in bytes
     replayed   when each was put back, NULL where it was not

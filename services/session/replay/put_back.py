@@ -1,4 +1,4 @@
-"""Letters back to their topics, and the mark of them beside: one transaction, so both are there or neither.
+"""Dead letters back to their topics, and the mark of them beside: one transaction, so both are there or neither.
 
 The mark stands in the topic of the letters, and not among the offsets of a consumer group: an offset says that all
 before it is done, and a replay chooses letters by their reason; and the broker forgets the offsets of a group without
@@ -32,7 +32,7 @@ _NO_PARTITION = -1
 
 
 class LetterProducer:
-    """From its making on, no other puts letters of ``topic`` back; ``count`` of them are."""
+    """From its making on, no other puts dead letters of ``topic`` back; ``count`` of them are."""
 
     def __init__(self, context: Context, topic: str) -> None:
         self._topic = topic
@@ -65,20 +65,21 @@ class LetterProducer:
             return failure
         return None
 
-    def put_back(self, letters: pa.Table, targets: Mapping[str, Target]) -> None:
-        """``letters``: LETTERS, their ``record_key``, ``record_value``, and ``partition`` and ``offset`` of their own.
+    def put_back(self, dead_letters: pa.Table, targets: Mapping[str, Target]) -> None:
+        """``dead_letters``: DEAD_LETTER_SCHEMA, their ``record_key`` and ``record_value``, and ``partition`` and
+        ``offset`` of their own.
 
         Raises SqlError where another replay has begun, ServiceUnavailable where the broker takes no more.
         """
         try:
             self._producer.begin_transaction()
-            for part in (*_records(letters, targets), *_marks(self._topic, letters)):
+            for part in (*_records(dead_letters, targets), *_marks(self._topic, dead_letters)):
                 self._outbox.send(part)
             self._producer.commit_transaction(self._call_s)
         except BrokerError as failure:
             raise self._fault(failure) from failure
         self._outbox.emptied()
-        self.count += letters.num_rows
+        self.count += dead_letters.num_rows
 
     def _fault(self, failure: BrokerError) -> SqlError | ServiceUnavailable:
         where = f"brokers {self._target.brokers}, after {self.count:,} letters were put back"
@@ -98,19 +99,19 @@ class LetterProducer:
 def _target(context: Context, topic: str) -> WriteTarget:
     """Named by the id of the topic: one of its name that is made later is another."""
     identity = f"dovetail.replay.{context.topics.ids([topic])[topic]}"
-    letter_bytes = context.topics.message_bytes(topic)
-    return WriteTarget(context.brokers, identity, "", _LIVES_S, context.settings.broker_timeout_s, 0, letter_bytes)
+    dead_letter_bytes = context.topics.message_bytes(topic)
+    return WriteTarget(context.brokers, identity, "", _LIVES_S, context.settings.broker_timeout_s, 0, dead_letter_bytes)
 
 
-def _records(letters: pa.Table, targets: Mapping[str, Target]) -> list[Outgoing]:
+def _records(dead_letters: pa.Table, targets: Mapping[str, Target]) -> list[Outgoing]:
     """The records as they were, in their partitions and with their times.
 
     To a topic that has fewer partitions now they go by their keys.
     """
     columns = ("source_topic", "source_partition", "source_time", "record_key", "record_value")
     parts: dict[tuple[str, int], list[OutgoingMessage]] = defaultdict(list)
-    times = letters.column("source_time").cast(pa.int64())
-    told = letters.set_column(letters.schema.get_field_index("source_time"), "source_time", times)
+    times = dead_letters.column("source_time").cast(pa.int64())
+    told = dead_letters.set_column(dead_letters.schema.get_field_index("source_time"), "source_time", times)
     for topic, partition, time_ms, key, value in zip(*(told.column(name).to_pylist() for name in columns), strict=True):
         there = partition is not None and partition < targets[topic].partitions
         # To the library 0 is now.
@@ -119,9 +120,11 @@ def _records(letters: pa.Table, targets: Mapping[str, Target]) -> list[Outgoing]
     return [Outgoing(topic, messages, True, partition) for (topic, partition), messages in parts.items()]
 
 
-def _marks(topic: str, letters: pa.Table) -> list[Outgoing]:
-    """One for each partition of the letters, in that partition."""
+def _marks(topic: str, dead_letters: pa.Table) -> list[Outgoing]:
+    """One for each partition of the dead letters, in that partition."""
     offsets: dict[int, list[int]] = defaultdict(list)
-    for partition, offset in zip(*(letters.column(name).to_pylist() for name in ("partition", "offset")), strict=True):
+    for partition, offset in zip(
+        *(dead_letters.column(name).to_pylist() for name in ("partition", "offset")), strict=True
+    ):
         offsets[partition].append(offset)
     return [Outgoing(topic, [mark(sorted(one))], True, partition) for partition, one in offsets.items()]

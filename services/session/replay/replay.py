@@ -1,4 +1,4 @@
-"""REPLAY: the letters of a topic, each once, back to where they came from; those that cannot go stay and are told."""
+"""REPLAY: the dead letters of a topic, each once, back to where they came from; what cannot go stays, and is told."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.dead_letter import as_rows, without_marks
 from dovetail.services.session.context import Context
-from dovetail.services.session.dead_letters.letter_topic import expect_letters, records_of
+from dovetail.services.session.dead_letters.dead_letter_topic import expect_dead_letter_topic, records_of
 from dovetail.services.session.dead_letters.replayed import Replayed
 from dovetail.services.session.replay.other_readers import other_readers
 from dovetail.services.session.replay.outcome import BACK, Target, outcomes
@@ -25,23 +25,23 @@ _WOULD = "would be put back"
 
 
 def replay(context: Context, statement: Replay) -> Rows:
-    """A row for each topic that letters came from and each outcome, with their number.
+    """A row for each topic that dead letters came from and each outcome, with their number.
 
     What was put back is read from the topic itself once no other replay can add to it: see ``put_back``.
     """
     topic = statement.topic
-    expect_letters(context, topic, "REPLAY")
+    expect_dead_letter_topic(context, topic, "REPLAY")
     counted: Counter[tuple[str | None, str]] = Counter()
     queries: set[str] = set()
     targets = Targets(context)
     with nullcontext() if statement.dry_run else LetterProducer(context, topic) as producer:
         ends = context.topics.decided_ends(topic)
-        for letters in decided_letters(context, statement, ends, targets):
-            going = letters.filter(pc.equal(letters.column("outcome"), BACK))
+        for dead_letters in decided_dead_letters(context, statement, ends, targets):
+            going = dead_letters.filter(pc.equal(dead_letters.column("outcome"), BACK))
             if producer is not None and going.num_rows:
                 producer.put_back(going, targets.known)
             counted.update(
-                zip(*(letters.column(name).to_pylist() for name in ("source_topic", "outcome")), strict=True)
+                zip(*(dead_letters.column(name).to_pylist() for name in ("source_topic", "outcome")), strict=True)
             )
             queries.update(filter(None, pc.unique(going.column("query")).to_pylist()))
     sources = sorted(source for source, outcome in counted if outcome == BACK and source is not None)
@@ -50,17 +50,17 @@ def replay(context: Context, statement: Replay) -> Rows:
     return _summary(topic, counted, dry_run=statement.dry_run)
 
 
-def decided_letters(
+def decided_dead_letters(
     context: Context, statement: Replay, ends: PartitionOffsets, targets: Targets
 ) -> Iterator[pa.Table]:
-    """The letters before ``ends``, some at a time: LETTERS, and beside them what ``put_back`` needs."""
+    """The dead letters before ``ends``, some at a time: DEAD_LETTER_SCHEMA, and beside them what ``put_back`` needs."""
     replayed = Replayed()
     for records in records_of(context, statement.topic, ends):
         replayed.add(records)
     for records in records_of(context, statement.topic, ends, "gone through"):
-        letters = without_marks(records)
-        for start in range(0, letters.num_rows, _PER_TRANSACTION):
-            some = letters.slice(start, _PER_TRANSACTION)
+        dead_letters = without_marks(records)
+        for start in range(0, dead_letters.num_rows, _PER_TRANSACTION):
+            some = dead_letters.slice(start, _PER_TRANSACTION)
             rows = as_rows(some)
             sizes = pc.add(*(pc.fill_null(pc.binary_length(some.column(name)), 0) for name in ("key", "value")))
             there = targets.of(rows.column("source_topic"))
@@ -75,7 +75,7 @@ def decided_letters(
 
 
 class Targets:
-    """The topics that letters came from, each asked for once; ``known``: those that are there."""
+    """The topics that dead letters came from, each asked for once; ``known``: those that are there."""
 
     def __init__(self, context: Context) -> None:
         self._topics = context.topics
@@ -96,11 +96,11 @@ class Targets:
             self.known[name] = Target(partitions, self._topics.message_bytes(name))
 
 
-def _summary(letters: str, counted: Counter[tuple[str | None, str]], *, dry_run: bool) -> Rows:
+def _summary(topic: str, counted: Counter[tuple[str | None, str]], *, dry_run: bool) -> Rows:
     ordered = sorted(counted.items(), key=lambda item: (item[0][1] != BACK, item[0][1], item[0][0] or ""))
     shown = [(topic, _WOULD if dry_run and outcome == BACK else outcome, count) for (topic, outcome), count in ordered]
     columns = [list(column) for column in zip(*shown, strict=True)] or [[], [], []]
     schema = pa.schema([("topic", pa.string()), ("outcome", pa.string()), ("letters", pa.int64())])
     back = sum(count for (_, outcome), count in counted.items() if outcome == BACK)
-    note = f"of {sum(counted.values()):,} letters in {letters} {back:,} {_WOULD if dry_run else 'were put back'}"
+    note = f"of {sum(counted.values()):,} letters in {topic} {back:,} {_WOULD if dry_run else 'were put back'}"
     return Rows(pa.table(columns, schema=schema), note)

@@ -9,13 +9,13 @@ from typing import Protocol
 import pyarrow as pa
 
 from dovetail.broker.reader import TopicReader
-from dovetail.changelog.dead_letter import LETTERS, is_letters, letter_rows, text
+from dovetail.changelog.dead_letter import DEAD_LETTER_SCHEMA, dead_letter_rows, is_dead_letter_topic, text
 from dovetail.changelog.errors import UnknownName
 from dovetail.changelog.formats.time_range import bounded
 from dovetail.changelog.schema import StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.services.session.context import Context
-from dovetail.services.session.dead_letters.letter_topic import expect_letters
+from dovetail.services.session.dead_letters.dead_letter_topic import expect_dead_letter_topic
 from dovetail.services.session.select import TopicRows, first_rows
 from dovetail.sql.planner import stream_of
 from dovetail.sql.syntax.rules import Rules
@@ -87,16 +87,18 @@ class DeadLetters:
     wide = ("key", "value")
     rules = Rules.TIMEPLUS
     stream = None
-    schema = pa.schema([field for field in LETTERS if field.name not in ("rejected_at", "query", "whole_bytes")])
+    schema = pa.schema(
+        [field for field in DEAD_LETTER_SCHEMA if field.name not in ("rejected_at", "query", "whole_bytes")]
+    )
 
     def decoded(self, records: pa.Table) -> pa.Table:
-        return letter_rows(records).select(self.schema.names)
+        return dead_letter_rows(records).select(self.schema.names)
 
 
 def topic_view(context: Context, name: str) -> tuple[str, View]:
     """The topic behind ``name``, and how its records are shown. Raises UnknownName."""
-    if is_letters(name):
-        expect_letters(context, name, "tail")
+    if is_dead_letter_topic(name):
+        expect_dead_letter_topic(context, name, "tail")
         return name, DeadLetters()
     if context.catalog.find(name) is None:
         topics = context.topics.partitions()

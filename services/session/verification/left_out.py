@@ -18,7 +18,7 @@ from dovetail.changelog.encodings.interface import SchemaSource
 from dovetail.changelog.schema import Kind
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.services.session.context import Context
-from dovetail.services.session.dead_letters.letter_topic import records_of
+from dovetail.services.session.dead_letters.dead_letter_topic import records_of
 from dovetail.services.session.result import counted
 from dovetail.services.session.verification.late_columns import row_columns
 from dovetail.sql.catalog import Query
@@ -37,7 +37,7 @@ class LeftOut:
     """
 
     places: Mapping[str, Places]
-    letters: int
+    dead_letters: int
     made: pa.Table
     late: Mapping[str, pa.Table] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
@@ -52,30 +52,30 @@ class LeftOut:
 
 def left_out(context: Context, plan: Plan, query: Query) -> LeftOut:
     """Of the life of the query that goes on: letters that were written before it are of another one."""
-    letters = letters_of(context, query)
-    rows = as_rows(letters)
+    dead_letters = dead_letters_of(context, query)
+    rows = as_rows(dead_letters)
     sourced = pc.is_valid(rows.column("source_offset"))
-    made = letters.filter(pc.invert(sourced))
+    made = dead_letters.filter(pc.invert(sourced))
     whole = pc.is_null(rows.filter(pc.invert(sourced)).column("whole_bytes"))
-    found = LeftOut(_places(rows.filter(sourced)), letters.num_rows - made.num_rows, made.filter(whole))
+    found = LeftOut(_places(rows.filter(sourced)), dead_letters.num_rows - made.num_rows, made.filter(whole))
     cut = made.num_rows - found.made.num_rows
     if cut:
         found = found.doubted(f"{counted(cut, 'row')} of the output were too large even for the dead letters")
-    missing = int(query.progress.get("counts", {}).get("rejected", 0)) - letters.num_rows
+    missing = int(query.progress.get("counts", {}).get("rejected", 0)) - dead_letters.num_rows
     if missing > 0:
         found = found.doubted(f"{missing:,} dead letters are not in {topic_of(query.name)} any more")
     late, doubts = late_of(context, plan.settings.text("late_topic"), plan.dataflow.scans, query)
     return replace(found, late=late).doubted(*doubts)
 
 
-def letters_of(context: Context, query: Query) -> pa.Table:
+def dead_letters_of(context: Context, query: Query) -> pa.Table:
     """HEADED: the dead letters of the life of the query that goes on."""
     return _since(query, QUERY, _records(context, topic_of(query.name)))
 
 
-def _places(letters: pa.Table) -> dict[str, dict[int, np.ndarray]]:
+def _places(dead_letters: pa.Table) -> dict[str, dict[int, np.ndarray]]:
     places: dict[str, dict[int, np.ndarray]] = {}
-    groups = letters.group_by(["source_topic", "source_partition"]).aggregate([("source_offset", "list")])
+    groups = dead_letters.group_by(["source_topic", "source_partition"]).aggregate([("source_offset", "list")])
     for group in groups.to_pylist():
         of_topic = places.setdefault(group["source_topic"], {})
         of_topic[group["source_partition"]] = np.array(group["source_offset_list"], dtype=np.int64)

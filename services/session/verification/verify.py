@@ -48,7 +48,7 @@ class Verification:
     found: int
     difference: pa.Table
     late: int = 0
-    letters: int = 0
+    dead_letters: int = 0
     doubts: tuple[str, ...] = ()
 
     @property
@@ -85,7 +85,7 @@ def verify(context: Context, view: str) -> Verification:
     if held is None:
         out = out.doubted(f"rows were too large for {stream.topic}: {out.made.num_rows:,} records")
     net = difference(expected.select(names).cast(found.schema, safe=False), found, held)
-    return Verification(view, expected.num_rows, found.num_rows, net, out.late_count, out.letters, out.doubts)
+    return Verification(view, expected.num_rows, found.num_rows, net, out.late_count, out.dead_letters, out.doubts)
 
 
 def _held(context: Context, stream: Stream, names: tuple[str, ...], out: LeftOut) -> pa.Table | None:

@@ -14,7 +14,7 @@ from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.dead_letter import as_rows
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress
-from dovetail.services.session.verification.left_out import late_of, letters_of
+from dovetail.services.session.verification.left_out import dead_letters_of, late_of
 from dovetail.sql.engines import Engine
 from dovetail.sql.planner import Plan
 
@@ -32,7 +32,7 @@ class Uncounted:
 
     starts: Mapping[str, PartitionOffsets]
     reached: Mapping[str, PartitionOffsets]
-    letters: Mapping[str, Mapping[tuple[int, int], str]]
+    dead_letters: Mapping[str, Mapping[tuple[int, int], str]]
     late: Mapping[str, pa.Table]
     doubts: tuple[str, ...] = ()
 
@@ -40,7 +40,7 @@ class Uncounted:
     def of(context: Context, plan: Plan) -> Uncounted:
         starts: dict[str, PartitionOffsets] = {}
         reached: dict[str, PartitionOffsets] = {}
-        letters: dict[str, dict[tuple[int, int], str]] = {}
+        dead_letters: dict[str, dict[tuple[int, int], str]] = {}
         late: dict[str, pa.Table] = {}
         doubts: list[str] = []
         for fragment in plan.fragments:
@@ -48,11 +48,11 @@ class Uncounted:
             progress = InputProgress.of(query)
             starts.update(progress.first_offsets)
             reached.update(progress.offsets)
-            rejected = as_rows(letters_of(context, query)).to_pylist()
+            rejected = as_rows(dead_letters_of(context, query)).to_pylist()
             read = [one for one in rejected if one["source_offset"] is not None]
             for one in read:
                 place = (one["source_partition"], one["source_offset"])
-                letters.setdefault(one["source_topic"], {})[place] = one["reason"]
+                dead_letters.setdefault(one["source_topic"], {})[place] = one["reason"]
             if len(read) < len(rejected):
                 doubts.append(
                     f"{len(rejected) - len(read):,} rows that {query.name} has made are dead letters themselves"
@@ -61,7 +61,7 @@ class Uncounted:
                 found, unknown = late_of(context, plan.settings.text("late_topic"), fragment.dataflow.scans, query)
                 late |= {scan.stream.name: found[scan.name] for scan in fragment.dataflow.scans if scan.name in found}
                 doubts += unknown
-        return Uncounted(starts, reached, letters, late, tuple(doubts))
+        return Uncounted(starts, reached, dead_letters, late, tuple(doubts))
 
     def reasons(self, topic: str, partitions: np.ndarray, offsets: np.ndarray) -> pa.Array:
         """For each place why its record was not counted, NULL where it was."""
@@ -72,6 +72,6 @@ class Uncounted:
             found[here & (offsets < starts.get(partition, 0))] = BEFORE
             if partition in reached:
                 found[here & (offsets >= max(reached[partition], starts.get(partition, 0)))] = UNREAD
-        for (partition, offset), reason in self.letters.get(topic, {}).items():
+        for (partition, offset), reason in self.dead_letters.get(topic, {}).items():
             found[(partitions == partition) & (offsets == offset)] = f"a dead letter: {reason}"
         return pa.array(found, pa.string())

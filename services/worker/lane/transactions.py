@@ -98,8 +98,8 @@ class Transactions:
     def _memo_delivered(self, offset: int) -> None:
         self._memo_end = offset + 1
 
-    def write_letters(self, topic: str, letters: Iterable[DeadLetter]) -> None:
-        self._outbox.send(Outgoing(topic, [letter.message for letter in letters], with_headers=True))
+    def write_dead_letters(self, topic: str, dead_letters: Iterable[DeadLetter]) -> None:
+        self._outbox.send(Outgoing(topic, [dead_letter.message for dead_letter in dead_letters], with_headers=True))
 
     def commit(self, position: int) -> int | None:
         """Everything written since ``begin``, and that the input is read up to ``position``.

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dovetail.broker.errors import BrokerError, BrokerFault
 from dovetail.broker.transactional_writer import BrokerWait
-from dovetail.changelog.dead_letter import BRIEF, dead_letters
+from dovetail.changelog.dead_letter import BRIEF, to_dead_letters
 from dovetail.changelog.decode import REJECTED
 from dovetail.changelog.errors import shortened
 from dovetail.enrichment.enricher import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
@@ -62,7 +62,7 @@ class UncommittedFetches:
         self._base = 0
         self._committed_s = 0.0
         self._broker_wait: BrokerWait | None = None
-        self._letter_bytes = place.target.letter_bytes
+        self._dead_letter_bytes = place.target.dead_letter_bytes
         self.reached = 0
         self.counts: Counter[str] = Counter()
         self.commits = 0
@@ -135,8 +135,10 @@ class UncommittedFetches:
         self._counts_written.update({ROWS_IN: 1, REJECTED_RECORDS: 1})
 
     def _write_rejected(self, rejected: pa.Table) -> None:
-        letters = dead_letters(rejected, topic=self._place.topic, query=self._query, letter_bytes=self._letter_bytes)
-        self._begun().write_letters(self._topics.dead_letters, letters)
+        dead_letters = to_dead_letters(
+            rejected, topic=self._place.topic, query=self._query, dead_letter_bytes=self._dead_letter_bytes
+        )
+        self._begun().write_dead_letters(self._topics.dead_letters, dead_letters)
 
     def _begun(self) -> Transactions:
         assert self._transactions is not None
@@ -158,7 +160,7 @@ class UncommittedFetches:
             self._pending.popleft()
         self._written = self._records_written = 0
         self._broker_wait = None
-        self._letter_bytes = self._place.target.letter_bytes
+        self._dead_letter_bytes = self._place.target.dead_letter_bytes
         self._committed_s = time.monotonic()
         self.counts.update(self._counts_written)
         self.commits += 1
@@ -168,9 +170,9 @@ class UncommittedFetches:
     def begin_again(self, failure: BrokerError) -> None:
         """Go on with a new producer, from the last commit: what the broker says it was."""
         _LOG.warning("%s: the transaction is begun again: %s", self.name, failure.reason)
-        if failure.fault is BrokerFault.TOO_LARGE and self._letter_bytes != BRIEF:
-            # The topic of letters may take less than it did when the query began.
-            self._letter_bytes = BRIEF
+        if failure.fault is BrokerFault.TOO_LARGE and self._dead_letter_bytes != BRIEF:
+            # The topic of dead letters may take less than it did when the query began.
+            self._dead_letter_bytes = BRIEF
         else:
             self._broker_wait = self._broker_wait or BrokerWait(self._place.target)
             self._broker_wait.after(failure)

@@ -160,8 +160,8 @@ class BoundedBinder(QueryBinder):
             )
         return self._content(name, schema, table.alias or table.name)
 
-    def _letters(self, table: exp.Expr, letters: str, alias: str) -> FromItem:
-        return self._content(letters, DEAD_LETTERS, alias)
+    def _dead_letters(self, table: exp.Expr, topic: str, alias: str) -> FromItem:
+        return self._content(topic, DEAD_LETTERS, alias)
 
     def _relation(self, table: exp.Expr, definition: HasRows, alias: str, seeks: bool) -> FromItem:
         if isinstance(definition, CreateDictionary):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 
-from dovetail.changelog.dead_letter import is_letters
+from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.sql.bind.scope import place_of
 from dovetail.sql.syntax.calls import DATABASES, WINDOWS, dotted_name, function_name, qualifier
@@ -46,7 +46,7 @@ def is_own(named: exp.Expr) -> bool:
 
 def _expect_known(named: exp.Expr) -> None:
     before, name = qualifier(named), dotted_name(named)
-    if is_own(named) or before == DATABASE or is_letters(name):
+    if is_own(named) or before == DATABASE or is_dead_letter_topic(name):
         return
     raise UnknownName(
         f'there is no database "{before}"',

@@ -18,7 +18,7 @@ from itertools import islice
 from multiprocessing.connection import Connection
 from typing import Any, BinaryIO
 
-from dovetail.changelog.dead_letter import dead_letters
+from dovetail.changelog.dead_letter import to_dead_letters
 from dovetail.changelog.decode import Decoded, Decoder
 from dovetail.changelog.encode import encode
 from dovetail.changelog.errors import REASON_BYTES
@@ -135,8 +135,8 @@ def _misread(decoder: Decoder, batch: list[Record], *, singly: bool) -> Iterator
     encode(decoded.rows, decoder.columns, (), updating=False)
     if decoded.rows.num_rows < len(batch) - 1:
         yield "a good record is lost"
-    for letter in dead_letters(decoded.rejected, topic="t", query="q"):
-        if len(dict(letter.headers)["dovetail.reason"]) > REASON_BYTES:
+    for dead_letter in to_dead_letters(decoded.rejected, topic="t", query="q"):
+        if len(dict(dead_letter.headers)["dovetail.reason"]) > REASON_BYTES:
             yield "its reason is too long"
 
 

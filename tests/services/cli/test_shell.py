@@ -59,7 +59,7 @@ def test_each_argument_has_names_of_its_kind() -> None:
     assert names.views("") == ["orders_paid"]
     assert names.topics("or") == ["orders", "orders_paid"]
     assert names.dictionaries("p") == ["products"]
-    assert names.letters("orders_paid.d") == ["orders_paid.dead_letter"]
+    assert names.dead_letter_topics("orders_paid.d") == ["orders_paid.dead_letter"]
     assert names.components("s") == ["spark", "serve", "supervisor"]
     assert names.views("x") == []
 

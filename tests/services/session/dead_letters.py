@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
-from dovetail.changelog.dead_letter import DeadLetter, dead_letters, row_too_large
+from dovetail.changelog.dead_letter import DeadLetter, row_too_large, to_dead_letters
 from dovetail.changelog.decode import REJECTED
 
 REASON = "column price: expected float64, found text 'abc'"
 WRITTEN_MS = 1_700_000_000_000
 
 
-def letters(
-    topic: str, values: Iterable[bytes], *, partition: int = 0, reason: str = REASON, letter_bytes: int = 1_000_000
+def dead_letters(
+    topic: str, values: Iterable[bytes], *, partition: int = 0, reason: str = REASON, dead_letter_bytes: int = 1_000_000
 ) -> list[DeadLetter]:
     """Of records of ``topic`` with offsets from 0, a second apart, under keys that are their numbers."""
     held = list(values)
@@ -30,16 +30,16 @@ def letters(
     ]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, REJECTED, strict=True)]
     rejected = pa.table(arrays, schema=REJECTED)
-    return list(dead_letters(rejected, topic=topic, query="priced", letter_bytes=letter_bytes))
+    return list(to_dead_letters(rejected, topic=topic, query="priced", dead_letter_bytes=dead_letter_bytes))
 
 
 def output_row(topic: str) -> DeadLetter:
     """A row that its output topic did not take."""
-    return row_too_large(None, b"{}", topic=topic, query="priced", reason="too large", letter_bytes=1_000_000)
+    return row_too_large(None, b"{}", topic=topic, query="priced", reason="too large", dead_letter_bytes=1_000_000)
 
 
 def post(brokers: str, topic: str, posted: Iterable[DeadLetter]) -> None:
     producer = clients.producer(BrokerAddress(brokers), {"queue.buffering.max.messages": 1_000_000})
-    for letter in posted:
-        producer.produce(topic, partition=0, **letter.message)
+    for dead_letter in posted:
+        producer.produce(topic, partition=0, **dead_letter.message)
     assert producer.flush(60) == 0

@@ -16,7 +16,7 @@ from dovetail.services.cli.tail import tail_rows
 from dovetail.services.session import Session
 from dovetail.sql.syntax.parse import parse_one
 from tests.services.conftest import Ask
-from tests.services.session.dead_letters import REASON, letters, output_row, post
+from tests.services.session.dead_letters import REASON, dead_letters, output_row, post
 
 pytestmark = pytest.mark.services
 SOURCE = ("source_topic", "source_partition", "source_offset", "source_time")
@@ -29,8 +29,8 @@ def dead(session: Session, request: pytest.FixtureRequest) -> str:
     name = f"{request.node.name.partition('[')[0]}.dead_letter"
     session.context.topics.create(name, TopicShape(1))
     brokers = session.context.brokers.servers
-    post(brokers, name, letters("orders", [b'{"price":"abc"}', b'{"price":"d\ne"}']))
-    post(brokers, name, [*letters("orders", [b"\xff"], partition=1, reason="not UTF-8"), output_row("priced")])
+    post(brokers, name, dead_letters("orders", [b'{"price":"abc"}', b'{"price":"d\ne"}']))
+    post(brokers, name, [*dead_letters("orders", [b"\xff"], partition=1, reason="not UTF-8"), output_row("priced")])
     return name
 
 

@@ -68,8 +68,8 @@ def test_csv_through_spark_into_csv(session: Session, ask: Ask) -> None:
     assert ask("SELECT id, name FROM table(told) ORDER BY id") == [(10, 'a;"b"'), (11, None), (12, None)]
     assert all(value and value.endswith((b",1", b",-1")) for value in values(session, "told"))
     assert session.verify("joined").holds
-    letters = ask("SELECT source_topic, reason FROM table(joined.dead_letter) ORDER BY reason")
-    assert letters == [
+    dead_letters = ask("SELECT source_topic, reason FROM table(joined.dead_letter) ORDER BY reason")
+    assert dead_letters == [
         ("orders", "2 fields for 3 columns"),
         ("orders", "column user_id: expected int32, found text 'x'"),
         ("orders", "the value is not UTF-8"),

@@ -247,12 +247,12 @@ def test_dead_letters_are_no_difference_and_can_be_put_back(
     settle(session, "dear")
     assert rows_of(session, "SELECT id, name FROM table(dear) ORDER BY id") == [(1, "ann"), (3, "eve")]
     verified = session.verify("dear")
-    assert (verified.verdict, verified.letters, verified.late, verified.doubts) == (Verdict.HOLDS, 2, 0, ())
+    assert (verified.verdict, verified.dead_letters, verified.late, verified.doubts) == (Verdict.HOLDS, 2, 0, ())
 
-    letters = "SELECT source_topic, reason, value FROM table(dear.dead_letter) ORDER BY reason"
+    dead_letters = "SELECT source_topic, reason, value FROM table(dear.dead_letter) ORDER BY reason"
     wrong = "column price: expected float64, found text 'x'"
     malformed = "malformed JSON at character 1: unexpected character, expected a string key"
-    assert rows_of(session, letters) == [
+    assert rows_of(session, dead_letters) == [
         ("sold", wrong, '{"id":2,"price":"x"}'),
         ("sold", malformed, "{no json"),
     ]
@@ -280,12 +280,12 @@ def test_letters_of_an_earlier_query_of_the_name_are_not_subtracted(session: Ses
     view = "CREATE MATERIALIZED VIEW at AS SELECT id, price FROM priced_at SETTINGS seek_to = 'earliest'"
     session.run(view)
     settle(session, "at")
-    assert session.verify("at").letters == 1
+    assert session.verify("at").dead_letters == 1
     session.run("DROP VIEW at; DROP TOPIC at WITH DATA; DROP STREAM priced_at")
     session.run(f"CREATE STREAM priced_at (id int64, price float64); {view}")
     settle(session, "at")
     verified = session.verify("at")
-    assert (verified.verdict, verified.letters, verified.found) == (Verdict.HOLDS, 0, 1)
+    assert (verified.verdict, verified.dead_letters, verified.found) == (Verdict.HOLDS, 0, 1)
 
 
 def test_rows_that_the_output_does_not_take_are_no_difference(session: Session) -> None:

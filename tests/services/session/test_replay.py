@@ -21,12 +21,12 @@ from dovetail.broker.topic_shapes import TopicShape
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
 from dovetail.services.session import Rows, Session
 from dovetail.services.session.replay.put_back import LetterProducer
-from dovetail.services.session.replay.replay import Targets, decided_letters
+from dovetail.services.session.replay.replay import Targets, decided_dead_letters
 from dovetail.services.stack import Stack
 from dovetail.sql.catalog import Catalog, Query
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateView, Replay
-from tests.services.session.dead_letters import REASON, WRITTEN_MS, letters, output_row, post
+from tests.services.session.dead_letters import REASON, WRITTEN_MS, dead_letters, output_row, post
 from tests.spark.kafka import messages
 
 pytestmark = pytest.mark.services
@@ -62,7 +62,7 @@ def held(session: Session, topic: str) -> list[tuple[int, int, bytes, bytes]]:
 
 def test_letters_go_back_to_their_partitions_as_they_were(session: Session, made: Made, broker: str) -> None:
     orders, clicks, dead = made("orders", 3), made("clicks"), made("v.dead_letter")
-    post(broker, dead, [*letters(orders, [b"a", b"b"], partition=2), *letters(clicks, [b"c"])])
+    post(broker, dead, [*dead_letters(orders, [b"a", b"b"], partition=2), *dead_letters(clicks, [b"c"])])
     would = [(clicks, "would be put back", 1), (orders, "would be put back", 2)]
     assert replayed(session, dead, dry_run=True) == would
     assert (held(session, orders), held(session, clicks)) == ([], [])
@@ -73,7 +73,7 @@ def test_letters_go_back_to_their_partitions_as_they_were(session: Session, made
 
     assert replayed(session, dead) == [(clicks, "was put back before", 1), (orders, "was put back before", 2)]
     assert len(held(session, orders)) == 2
-    post(broker, dead, letters(orders, [b"new"], partition=7))
+    post(broker, dead, dead_letters(orders, [b"new"], partition=7))
     assert (orders, "put back", 1) in replayed(session, dead)
     assert sorted(value for *_, value in held(session, orders)) == [b"a", b"b", b"new"]
     [listed] = session.run(f'SHOW DEAD LETTERS FROM "{dead}"')
@@ -85,7 +85,7 @@ def test_letters_are_chosen_by_reason_in_any_order(session: Session, made: Made,
     orders, dead = made("orders"), made("v.dead_letter")
     reasons = ("not UTF-8", "no object", "no key")
     for number in range(9):
-        post(broker, dead, letters(orders, [b"%d" % number], reason=reasons[number % 3]))
+        post(broker, dead, dead_letters(orders, [b"%d" % number], reason=reasons[number % 3]))
     assert replayed(session, dead, "no %") == [(orders, "put back", 6), (orders, "left: another reason", 3)]
     assert replayed(session, dead, "no key", "not%") == [
         (orders, "put back", 3),
@@ -97,10 +97,10 @@ def test_letters_are_chosen_by_reason_in_any_order(session: Session, made: Made,
 
 def test_letters_that_cannot_go_back_are_told_and_left(session: Session, made: Made, broker: str) -> None:
     orders, small, dead = made("orders"), made("small", **{"max.message.bytes": "1000"}), made("v.dead_letter")
-    post(broker, dead, letters(orders, [b"good"]))
-    post(broker, dead, letters(orders, [b"x" * 9000], letter_bytes=8000))
-    post(broker, dead, letters("gone", [b"a", b"b"]))
-    post(broker, dead, letters(small, [b"x" * 2000, b"y"]))
+    post(broker, dead, dead_letters(orders, [b"good"]))
+    post(broker, dead, dead_letters(orders, [b"x" * 9000], dead_letter_bytes=8000))
+    post(broker, dead, dead_letters("gone", [b"a", b"b"]))
+    post(broker, dead, dead_letters(small, [b"x" * 2000, b"y"]))
     post(broker, dead, [output_row(orders)])
     producer = Producer({"bootstrap.servers": broker})
     producer.produce(dead, b"no letter at all")
@@ -153,7 +153,11 @@ def test_who_else_reads_the_topic_is_said(stack: Stack, tmp_path: Path, broker: 
             query = Query(view, definition.text, "", "", view, view=view)
             catalog.create(definition, now_ms=1, uses=[stream], query=query)
         sources = ("unheard", "overheard", "heard")
-        post(broker, "priced.dead_letter", [letter for source in sources for letter in letters(source, [b"{}"])])
+        post(
+            broker,
+            "priced.dead_letter",
+            [dead_letter for source in sources for dead_letter in dead_letters(source, [b"{}"])],
+        )
         replayed(session, "priced.dead_letter", dry_run=True)
         assert said[-2:] == [
             "heard is also read by also: what is put back comes to them once more",
@@ -169,7 +173,7 @@ def test_a_replay_that_is_killed_again_and_again_puts_each_back_once(
     count = 30_000
     values = [b"%d" % number for number in range(count)]
     for partition in range(3):
-        post(broker, dead, letters(orders, values[partition::3], partition=partition))
+        post(broker, dead, dead_letters(orders, values[partition::3], partition=partition))
     for reached in (1, count // 4, count // 2):
         killed_at(broker, orders, dead, reached, tmp_path)
     before = Counter(value for *_, value in held(session, orders))
@@ -201,9 +205,9 @@ def test_a_replay_that_another_has_followed_puts_nothing_back_any_more(
 ) -> None:
     orders, dead = made("orders"), made("v.dead_letter")
     values = [b"%d" % number for number in range(5_000)]
-    post(broker, dead, letters(orders, values))
+    post(broker, dead, dead_letters(orders, values))
     first, targets = LetterProducer(session.context, dead), Targets(session.context)
-    parts = decided_letters(session.context, Replay(dead), session.context.topics.decided_ends(dead), targets)
+    parts = decided_dead_letters(session.context, Replay(dead), session.context.topics.decided_ends(dead), targets)
     first.put_back(next(parts), targets.known)
     assert replayed(session, dead) == [(orders, "put back", 3_000), (orders, "was put back before", 2_000)]
     with pytest.raises(SqlError, match="another replay of") as refused:
@@ -215,7 +219,7 @@ def test_a_replay_that_another_has_followed_puts_nothing_back_any_more(
 def test_two_replays_at_once_put_each_back_once(session: Session, made: Made, broker: str) -> None:
     orders, dead = made("orders"), made("v.dead_letter")
     values = [b"%d" % number for number in range(20_000)]
-    post(broker, dead, letters(orders, values))
+    post(broker, dead, dead_letters(orders, values))
 
     def attempt(_: int) -> str:
         try:
@@ -234,12 +238,12 @@ def test_a_mark_that_an_open_transaction_hides_is_waited_for(stack: Stack, tmp_p
     """A writer of letters is in the midst of a transaction: what is committed behind its letters cannot be read."""
     broker = stack.endpoint("kafka")
     orders, dead = made("orders"), made("v.dead_letter")
-    post(broker, dead, letters(orders, [b"first"]))
+    post(broker, dead, dead_letters(orders, [b"first"]))
     settings = stack.settings.model_copy(update={"broker_timeout_s": 1.0})
     writer = clients.producer(BrokerAddress(broker), {"transactional.id": dead})
     writer.init_transactions()
     writer.begin_transaction()
-    [second] = letters(orders, [b"second"])
+    [second] = dead_letters(orders, [b"second"])
     writer.produce(dead, **second.message)
     writer.flush()
     with Session(settings, Catalog.open(f"sqlite:///{tmp_path / 'other.db'}"), BrokerAddress(broker)) as session:

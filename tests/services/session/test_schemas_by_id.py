@@ -493,11 +493,11 @@ def test_what_is_in_a_topic_is_seen_kept_and_put_back(
     told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
     assert [json.loads(line)["id"] for line in told.stdout.splitlines() if line.startswith("{")] == [1, 2, 2]
     assert ask(f"SELECT id, note FROM table({view})") == [(1, "a\tb")]
-    letters = f"SELECT source_topic FROM table({view}.dead_letter)"
-    assert ask(letters) == [(stream,)]
+    dead_letters = f"SELECT source_topic FROM table({view}.dead_letter)"
+    assert ask(dead_letters) == [(stream,)]
     assert [row[1:] for row in ask(f"REPLAY {view}.dead_letter")] == [("put back", 1)]
     settle(session, view)
-    assert ask(letters) == [(stream,)] * 2
+    assert ask(dead_letters) == [(stream,)] * 2
     held = [(one.key(), one.value()) for one in messages(running.endpoint("kafka"), stream)]
     assert held.count(bad) == 2
     session.run(f"BACKUP VIEW {view} TO '{tmp_path / view}'")

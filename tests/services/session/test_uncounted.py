@@ -11,7 +11,7 @@ def test_each_place_has_its_reason() -> None:
     uncounted = Uncounted(
         starts={"t": {0: 2, 1: 0}},
         reached={"t": {0: 4, 1: 1}},
-        letters={"t": {(0, 3): "column a is missing"}},
+        dead_letters={"t": {(0, 3): "column a is missing"}},
         late={},
     )
     partitions, offsets = np.array([0, 0, 0, 0, 1, 1, 2]), np.array([1, 2, 3, 4, 0, 1, 9])

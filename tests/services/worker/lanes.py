@@ -80,7 +80,7 @@ class Bench:
     identity: str
     input: str
     output: str
-    letters: str
+    dead_letters: str
     failures: list[BaseException] = field(default_factory=list)
     opened: list[Lane] = field(default_factory=list)
 
@@ -93,7 +93,7 @@ class Bench:
             Place(self.target, self.input, 0, 0),
             # A group without members takes offsets from anybody.
             member or GroupMember(self.identity, NOBODY, ""),
-            LaneTopics(self.output, self.letters),
+            LaneTopics(self.output, self.dead_letters),
             "q",
             answerer,
             settings or LaneSettings(),

@@ -78,9 +78,9 @@ def test_a_poison_record_is_a_dead_letter_and_the_rest_goes_on(bench: Bench) -> 
     lane.offer(fetch(0, 20))
     until(lambda: lane.reached == 20)
     assert numbers(bench) == [n for n in range(20) if n != 7]
-    [letter] = messages(bench.broker, bench.letters)
-    headers = dict(letter.headers() or [])
-    assert letter.value() == b'{"n":7}'
+    [dead_letter] = messages(bench.broker, bench.dead_letters)
+    headers = dict(dead_letter.headers() or [])
+    assert dead_letter.value() == b'{"n":7}'
     assert (headers["dovetail.offset"], headers["dovetail.reason"]) == (b"7", b"ZeroDivisionError: seven")
     assert lane.counts["rejected"] == 1
 
@@ -95,7 +95,7 @@ def test_a_defect_that_hits_every_record_ends_the_query_and_writes_nothing(bench
     until(lambda: bool(bench.failures))
     lane.close()
     assert isinstance(bench.failures[0], InternalError)
-    assert messages(bench.broker, bench.letters) == []
+    assert messages(bench.broker, bench.dead_letters) == []
     assert bench.lane(Echo()).open() == 0
 
 
@@ -221,14 +221,14 @@ def test_an_answer_that_is_too_large_is_a_dead_letter(bench: Bench) -> None:
     lane.offer(Fetch(0, 0, 3, [given.records[0], large, given.records[2]]))
     until(lambda: lane.reached == 3)
     assert numbers(bench) == [0, 2]
-    [letter] = messages(bench.broker, bench.letters)
-    assert (letter.value() or b"x").startswith(b'{"n":1,"x":"xxx')
+    [dead_letter] = messages(bench.broker, bench.dead_letters)
+    assert (dead_letter.value() or b"x").startswith(b'{"n":1,"x":"xxx')
 
 
 def test_a_letter_that_its_topic_takes_no_more_tells_place_and_reason(
     broker: str, topics: Callable[..., str], bench: Bench
 ) -> None:
-    bench.letters = topics("narrow", max_message_bytes="20000")
+    bench.dead_letters = topics("narrow", max_message_bytes="20000")
     lane = bench.lane(Echo())
     lane.open()
     given, noise = fetch(0, 3), base64.b64encode(os.urandom(600_000))
@@ -236,8 +236,8 @@ def test_a_letter_that_its_topic_takes_no_more_tells_place_and_reason(
     lane.offer(Fetch(0, 0, 3, [given.records[0], bad, given.records[2]]))
     until(lambda: lane.reached == 3)
     assert (numbers(bench), bench.failures) == ([0, 2], [])
-    [letter] = messages(broker, bench.letters)
-    headers = dict(letter.headers() or [])
-    assert (letter.key() or b"", letter.value() or b"") == (b"", b"")
+    [dead_letter] = messages(broker, bench.dead_letters)
+    headers = dict(dead_letter.headers() or [])
+    assert (dead_letter.key() or b"", dead_letter.value() or b"") == (b"", b"")
     assert (headers["dovetail.offset"], headers["dovetail.bytes"]) == (b"1", b"%d" % (len(bad.value or b"") + 1))
     assert headers["dovetail.reason"] == b"KeyError: 'n'"

@@ -129,8 +129,8 @@ def test_records_whose_source_does_not_answer_are_dead_letters_and_the_others_ar
     world.drained(goods.view, goods.orders)
     shop.between.open()
     assert found(world, goods.view) == [(n, name_of(n % 20)) for n in range(40) if n % 20 < 10]
-    letters = [letter["n"] for letter in world.values(f"{goods.view}.dead_letter")]
-    assert sorted(letters) == [n for n in range(40) if n % 20 >= 10]
+    dead_letters = [dead_letter["n"] for dead_letter in world.values(f"{goods.view}.dead_letter")]
+    assert sorted(dead_letters) == [n for n in range(40) if n % 20 >= 10]
     assert (child.ended(), world.catalog.query(goods.view).progress["counts"]["rejected"]) == (None, 20)
 
 
@@ -155,8 +155,8 @@ def test_a_row_that_cannot_be_used_takes_its_own_key_with_it(world: World, polic
     squares = [(row["n"], row["square"]) for row in world.values(f"squared{number}")]
     answered = [(n, n * n if n != 42 else None) for n in range(100) if policy == "null" or n != 42]
     assert sorted(squares) == answered
-    letters = [letter["n"] for letter in world.values(f"squared{number}.dead_letter")]
-    assert letters == ([] if policy == "null" else [42])
+    dead_letters = [dead_letter["n"] for dead_letter in world.values(f"squared{number}.dead_letter")]
+    assert dead_letters == ([] if policy == "null" else [42])
 
 
 @pytest.mark.parametrize("layout", ["HYBRID_HASH_CACHE(TTL 3600 PATH 'alone')", "CACHE()"])

@@ -137,7 +137,7 @@ def test_whatever_is_done_to_a_member_the_others_go_on(session: Session, tmp_pat
     until_equal(lambda: standing(broker, "pm_priced", "id", "price").total(), orders.sent)
     counted("pm_backed", "pm_altered", "pm_replaced")
     for name in ("pm_backed", "pm_altered", "pm_replaced", "pm_priced"):
-        until_equal(partial(letters, session, name), 1)
+        until_equal(partial(dead_letters, session, name), 1)
     send(broker, "clicks", [{"id": n, "k": n % 3} for n in range(30)])
     until_equal(lambda: standing(broker, "pm_clicked", "k", "n"), Counter({(k, 10): 1 for k in range(3)}))
     prices = {(n, 10 * (n % KEYS)): 1 for n in range(orders.sent)}
@@ -204,7 +204,7 @@ def in_topic(broker: str, topic: str, column: str) -> list[object]:
     return []
 
 
-def letters(session: Session, name: str) -> int:
+def dead_letters(session: Session, name: str) -> int:
     [result] = session.run(f"SELECT * FROM table({name}.dead_letter)")
     assert isinstance(result, Rows)
     return int(result.table.num_rows)

@@ -111,9 +111,9 @@ def test_bad_records_become_dead_letters_once(broker: str, topics: Topics, queri
     queries.drain(query, dataflow)
 
     assert multiset(values(broker, "strict")) == {(1, "x", "z"): 1}
-    letters = messages(broker, topic_of("strict"))
-    assert [letter.value() for letter in letters] == [b"{not json", b'{"k":"one","a":"y"}']
-    headers = [dict(letter.headers() or ()) for letter in letters]
+    dead_letters = messages(broker, topic_of("strict"))
+    assert [dead_letter.value() for dead_letter in dead_letters] == [b"{not json", b'{"k":"one","a":"y"}']
+    headers = [dict(dead_letter.headers() or ()) for dead_letter in dead_letters]
     assert [(sent["dovetail.topic"], sent["dovetail.offset"]) for sent in headers] == [
         (left.encode(), b"1"),
         (left.encode(), b"2"),

@@ -242,9 +242,9 @@ def test_a_row_that_the_topic_does_not_take_is_a_dead_letter_and_stops_no_other(
     query = drained(queries, dataflow, name)
 
     assert {row["u.name"] for row in values(broker, name)} == {"x" * 10}
-    letters = messages(broker, topic_of(name))
-    assert len(letters) == query.progress().counts["rejected"] == 10
-    headers = dict(letters[0].headers() or [])
+    dead_letters = messages(broker, topic_of(name))
+    assert len(dead_letters) == query.progress().counts["rejected"] == 10
+    headers = dict(dead_letters[0].headers() or [])
     assert b"max.message.bytes" in (headers["dovetail.reason"] or b"")
 
 

@@ -156,8 +156,8 @@ def test_times_that_cannot_be_used_are_dead_letters_and_move_nothing(
     inputs.drain(query)
 
     assert inputs.output == {(1, text(0), text(5)): 1, (2, text(0), text(5)): 1}
-    letters = messages(broker, topic_of(inputs.name))
-    missing, ahead = (str(dict(letter.headers() or ())["dovetail.reason"]) for letter in letters)
+    dead_letters = messages(broker, topic_of(inputs.name))
+    missing, ahead = (str(dict(dead_letter.headers() or ())["dovetail.reason"]) for dead_letter in dead_letters)
     assert "column at: the event time is NULL" in missing
     assert "the latest that max_future = 1d allows" in ahead
     assert query.progress().counts["rejected"] == 2

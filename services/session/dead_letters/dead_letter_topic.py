@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dovetail.broker.reader import HEADED, TopicReader
 from dovetail.broker.topics import PartitionOffsets
-from dovetail.changelog.dead_letter import as_rows, is_letters, topic_of, without_marks
+from dovetail.changelog.dead_letter import as_rows, is_dead_letter_topic, topic_of, without_marks
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.suggest import suggestion
 from dovetail.services.session.context import Context
@@ -19,11 +19,11 @@ from dovetail.sql.system_tables import DEAD_LETTERS
 _SAY_EVERY_S = 5.0
 
 
-def expect_letters(context: Context, topic: str, order: str) -> None:
+def expect_dead_letter_topic(context: Context, topic: str, order: str) -> None:
     """Raises Unsupported for a topic that is none of dead letters, UnknownName for one that is not there."""
     there = context.topics.partitions()
-    known = [name for name in there if is_letters(name)]
-    if not is_letters(topic):
+    known = [name for name in there if is_dead_letter_topic(name)]
+    if not is_dead_letter_topic(topic):
         own = topic_of(topic)
         fix = f"{order} {own}" if own in there else "SHOW DEAD LETTERS lists the topics that have some"
         raise Unsupported(f'"{topic}" is no topic of dead letters', where=order, fix=fix)
@@ -43,14 +43,14 @@ def records_of(context: Context, topic: str, ends: PartitionOffsets, doing: str 
             context.say(f"{topic}: {count:,} of at most {total:,} records {doing}")
 
 
-def letters_now(context: Context, topic: str) -> pa.Table:
+def current_dead_letters(context: Context, topic: str) -> pa.Table:
     """DEAD_LETTERS: all that the topic holds now, and which of them were put back."""
-    expect_letters(context, topic, "table")
+    expect_dead_letter_topic(context, topic, "table")
     replayed = Replayed()
     parts = [HEADED.empty_table()]
     for records in records_of(context, topic, context.topics.ends(topic)):
         replayed.add(records)
         parts.append(without_marks(records))
-    letters = pa.concat_tables(parts)
-    times = pa.chunked_array([replayed.times(letters)])
-    return as_rows(letters).append_column(DEAD_LETTERS.field("replayed_at"), times)
+    dead_letters = pa.concat_tables(parts)
+    times = pa.chunked_array([replayed.times(dead_letters)])
+    return as_rows(dead_letters).append_column(DEAD_LETTERS.field("replayed_at"), times)
