@@ -105,7 +105,7 @@ class World:
             raise RuntimeError(query.error)
         return [int(end) for ends in query.progress.get("offsets", {}).values() for end in ends.values()]
 
-    def told(self, dictionary: str) -> str:
+    def figures(self, dictionary: str) -> str:
         figures = statistics(self.session.context, dictionary)
         row = figures.to_pylist()[0] if figures.num_rows else {}
         return "  ".join(f"{name}={row[name]:,}" for name in FIGURES if row.get(name) is not None)
@@ -163,7 +163,7 @@ def hot(made: World) -> None:
     made.dictionary("few", 10_000)
     made.stream("hot", 1000, made.events)
     made.view("hot_out", "hot", "few")
-    print(f"hot      {made.rate('hot_out', made.events):9,.0f} events per second  {made.told('few')}", flush=True)
+    print(f"hot      {made.rate('hot_out', made.events):9,.0f} events per second  {made.figures('few')}", flush=True)
     made.session.run("DROP VIEW hot_out WITH DATA")
 
 
@@ -197,9 +197,9 @@ def from_source(made: World, dictionary: str) -> str:
     started, before = time.monotonic(), sum(made.reached(view))
     made.rate(view, made.events)
     rate = (made.events - before) / (time.monotonic() - started)
-    told = made.told(dictionary)
+    figures = made.figures(dictionary)
     made.session.run(f"DROP VIEW {view} WITH DATA")
-    return f"{rate:9,.0f} events per second  {told}"
+    return f"{rate:9,.0f} events per second  {figures}"
 
 
 def redis(made: World) -> None:
@@ -210,7 +210,7 @@ def redis(made: World) -> None:
     made.rate("warm_out", made.events)
     made.session.run("DROP VIEW warm_out WITH DATA")
     made.view("cold_out", "of_many", "many")
-    print(f"redis    {made.rate('cold_out', made.events):9,.0f} events per second  {made.told('many')}", flush=True)
+    print(f"redis    {made.rate('cold_out', made.events):9,.0f} events per second  {made.figures('many')}", flush=True)
     made.session.run("DROP VIEW cold_out WITH DATA")
 
 
@@ -264,8 +264,8 @@ def memory(made: World) -> None:
         while sum(made.reached("long_out")) < million * 1_000_000:
             time.sleep(0.1)
         found[million] = resident("long_out")
-    told = ", ".join(f"{size >> 20} MiB after {million} M" for million, size in found.items())
-    print(f"memory   {told}", flush=True)
+    sizes = ", ".join(f"{size >> 20} MiB after {million} M" for million, size in found.items())
+    print(f"memory   {sizes}", flush=True)
     made.session.run("DROP VIEW long_out WITH DATA")
 
 

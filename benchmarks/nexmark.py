@@ -185,7 +185,7 @@ class Nexmark:
         path = pc.binary_join_element_wise(
             "https://www.nexmark.com/", _letters(numbers, "bid.url", 5), "/item.htm?query=1", ""
         )
-        told = pc.binary_join_element_wise(path, "&channel_id=", _digits(number), "")
+        with_channel = pc.binary_join_element_wise(path, "&channel_id=", _digits(number), "")
         tells = pa.array(~hot & (_share(numbers, "bid.channel told") < 0.9))
         return pa.table(
             {
@@ -193,7 +193,7 @@ class Nexmark:
                 "bidder": self._bidder(numbers),
                 "price": self._price(numbers, "bid.price"),
                 "channel": pc.if_else(pa.array(hot), hottest, other),
-                "url": pc.if_else(tells, told, path),
+                "url": pc.if_else(tells, with_channel, path),
                 "date_time": _moments(self._times_ms(numbers)),
                 "extra": self._extra(numbers, np.full(len(numbers), self.bid_bytes - 32)),
             }

@@ -73,7 +73,7 @@ def main() -> None:
     for name in CONTENDERS:
         memory = 0 if name != "hybrid" else outcomes["mapped"].state // options.times
         outcomes[name] = in_own_process(options, name, memory)
-        told(name, outcomes[name], options, memory)
+        write_report(name, outcomes[name], options, memory)
     for name in ("in memory", "mapped"):
         ratio = outcomes[name].seconds / outcomes["hybrid"].seconds
         busy = outcomes[name].busy_seconds / outcomes["hybrid"].busy_seconds
@@ -98,7 +98,7 @@ def in_own_process(options: argparse.Namespace, name: str, memory: int) -> Outco
     return Outcome(**json.loads(done.stdout))
 
 
-def told(name: str, outcome: Outcome, options: argparse.Namespace, memory: int) -> None:
+def write_report(name: str, outcome: Outcome, options: argparse.Namespace, memory: int) -> None:
     rate = 2 * options.rows / outcome.seconds
     allowed = f", of which {memory / 1e6:.0f} may be in memory" if memory else ""
     print(

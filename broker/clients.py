@@ -43,11 +43,11 @@ def _telling(call: Callable[Given, Found]) -> Callable[Given, Found]:
     """The call of a client, which raises BrokerError."""
 
     @wraps(call)
-    def told(*given: Given.args, **named: Given.kwargs) -> Found:
+    def checked(*given: Given.args, **named: Given.kwargs) -> Found:
         with broker_errors():
             return call(*given, **named)
 
-    return told
+    return checked
 
 
 class TopicConsumer(Consumer):

@@ -77,8 +77,8 @@ def _explained(heard: Sequence[BrokerError], brokers: BrokerAddress) -> NoAnswer
         if refusal := _refusal(error):
             return refusal
     if len(reasons) == 1 < len(heard):
-        told = brokers.security.protocol
-        return NoAnswer(f"a broker was reached, and hung up on one that speaks {told}", _MEND_PROTOCOL)
+        protocol = brokers.security.protocol
+        return NoAnswer(f"a broker was reached, and hung up on one that speaks {protocol}", _MEND_PROTOCOL)
     return NoAnswer(reasons[0].reason or "no reason was given")
 
 

@@ -133,9 +133,9 @@ class ProducerQueue:
         self._queued_bytes = 0
 
 
-def _offsets_to(told: Callable[[int], None]) -> Callable[[KafkaError | None, Message], None]:
+def _offsets_to(report: Callable[[int], None]) -> Callable[[KafkaError | None, Message], None]:
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is None:
-            told(message.offset() or 0)
+            report(message.offset() or 0)
 
     return delivered

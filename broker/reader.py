@@ -140,7 +140,7 @@ def as_records(messages: list[Message], *, headed: bool = False) -> pa.Table:
         [message.key() for message in messages],
         values,
         [
-            message.timestamp()[1] if value is not None else _told(message)
+            message.timestamp()[1] if value is not None else _time_of_tombstone(message)
             for message, value in zip(messages, values, strict=True)
         ],
         [message.partition() for message in messages],
@@ -153,10 +153,10 @@ def as_records(messages: list[Message], *, headed: bool = False) -> pa.Table:
     return records.append_column(HEADED.field(HEADERS), pa.array([of.headers() or [] for of in messages], HEADERS_TYPE))
 
 
-def _told(message: Message) -> int:
+def _time_of_tombstone(message: Message) -> int:
     """The time of a record without value."""
-    told = None if message.key() else said(dict(message.headers() or ()))
-    return int(message.timestamp()[1]) if told is None else told
+    watermark_ms = None if message.key() else said(dict(message.headers() or ()))
+    return int(message.timestamp()[1]) if watermark_ms is None else watermark_ms
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:

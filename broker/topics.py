@@ -86,8 +86,8 @@ def message_bytes(client: Admin, topic: str) -> int:
 def any_is_compacted(client: Admin, names: Iterable[str]) -> bool:
     """Whether records of one of these topics may go because later ones have their keys."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
-    asked = client.describe_configs(resources, request_timeout=_CALL_S)
-    return any("compact" in answer(asked[one], _CALL_S)["cleanup.policy"].value for one in resources)
+    answering = client.describe_configs(resources, request_timeout=_CALL_S)
+    return any("compact" in answer(answering[one], _CALL_S)["cleanup.policy"].value for one in resources)
 
 
 def ids(client: Admin, names: Iterable[str]) -> dict[str, str]:
@@ -124,14 +124,16 @@ def described(client: Admin, names: Collection[str], timeout_s: float) -> dict[s
     if not names:
         return {}
     found = {}
-    for name, asked in client.describe_topics(TopicCollection(list(names)), request_timeout=timeout_s).items():
+    for name, answering in client.describe_topics(TopicCollection(list(names)), request_timeout=timeout_s).items():
         try:
-            told = answer(asked, timeout_s)
+            description = answer(answering, timeout_s)
         except BrokerError as failure:
             if failure.fault is not BrokerFault.NO_TOPIC:
                 raise
         else:
-            found[name] = DescribedTopic(str(told.topic_id), [partition.id for partition in told.partitions])
+            found[name] = DescribedTopic(
+                str(description.topic_id), [partition.id for partition in description.partitions]
+            )
     return found
 
 
@@ -190,7 +192,10 @@ def _offsets(
     client: Admin, wanted: Mapping[TopicPartition, OffsetSpec], level: IsolationLevel, timeout_s: float
 ) -> dict[tuple[str, int], int]:
     promised = client.list_offsets(dict(wanted), isolation_level=level, request_timeout=timeout_s)
-    found = {(place.topic, place.partition): int(answer(asked, timeout_s).offset) for place, asked in promised.items()}
+    found = {
+        (place.topic, place.partition): int(answer(answering, timeout_s).offset)
+        for place, answering in promised.items()
+    }
     for (topic, partition), offset in found.items():
         # So the library answers, without an error.
         if offset == OFFSET_INVALID:

@@ -147,8 +147,8 @@ def replayed_offsets(records: pa.Table) -> Iterator[tuple[int, int, list[tuple[i
     """Partition, time in ms and ranges of offsets, both ends included, of each mark among ``records``."""
     marks = records.filter(_is_mark(records))
     times = marks.column("timestamp").cast(EVENT_TIME_TYPE).cast(pa.int64())
-    told = (marks.column("partition"), times, header(marks, REPLAYED))
-    for partition, at_ms, ranges in zip(*(column.to_pylist() for column in told), strict=True):
+    columns = (marks.column("partition"), times, header(marks, REPLAYED))
+    for partition, at_ms, ranges in zip(*(column.to_pylist() for column in columns), strict=True):
         yield partition, at_ms, [_range(part) for part in ranges.decode().split(",")]
 
 
@@ -160,8 +160,8 @@ def mark(offsets: list[int]) -> dict[str, Any]:
             ranges[-1][1] = offset
         else:
             ranges.append([offset, offset])
-    told = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
-    return {"key": None, "value": None, "headers": [(REPLAYED, told.encode())]}
+    spans = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+    return {"key": None, "value": None, "headers": [(REPLAYED, spans.encode())]}
 
 
 def _range(part: str) -> tuple[int, int]:
@@ -184,6 +184,6 @@ def header(records: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _number(records: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
-    told = text(header(records, name))
-    whole = pc.match_substring_regex(told, r"^\d{1,9}$" if kind == pa.int32() else r"^\d{1,18}$")
-    return pc.if_else(whole, told, None).cast(kind)
+    digits = text(header(records, name))
+    whole = pc.match_substring_regex(digits, r"^\d{1,9}$" if kind == pa.int32() else r"^\d{1,18}$")
+    return pc.if_else(whole, digits, None).cast(kind)

@@ -16,7 +16,7 @@ from dovetail.changelog.changes import DELTA, Changes
 from dovetail.changelog.encodings import registry
 from dovetail.changelog.encodings.interface import SchemaSource, Writes
 from dovetail.changelog.errors import InternalError
-from dovetail.changelog.formats.panics import panics_told
+from dovetail.changelog.formats.panics import panics_as_errors
 from dovetail.changelog.row_reader import WIRE_DELTA_TYPE
 from dovetail.changelog.schema import JSON, WIRE_DELTA, Kind, RecordFormat, StreamSchema
 
@@ -96,7 +96,7 @@ class Forms:
         return self._written(Writes(self.key, of_key=True, schemas=self.schemas), rows)
 
     def _written(self, asked: Writes, rows: pa.Table) -> pa.Array:
-        with panics_told():
+        with panics_as_errors():
             return registry.writer(asked).write(rows).cast(pa.large_binary())
 
 

@@ -63,8 +63,10 @@ def unusable(
     if latest is not None:
         found, bounds = (texts.take(pa.array(bad)).cast(pa.string()) for texts in (times.combine_chunks(), latest))
         limit = f", the latest that max_future = {_duration(max_future_ms or 0)} allows for its record"
-        told = pc.binary_join_element_wise(f"column {column}: the event time ", found, " is after ", bounds, limit, "")
-        reasons = pc.if_else(pa.array(ahead[bad]), told, reasons)
+        too_late = pc.binary_join_element_wise(
+            f"column {column}: the event time ", found, " is after ", bounds, limit, ""
+        )
+        reasons = pc.if_else(pa.array(ahead[bad]), too_late, reasons)
     owners = records.take(pa.array(places(rows, records)[bad]))
     return missing | ahead, pa.table([*(owners[name] for name in REJECTED.names[:-1]), reasons], schema=REJECTED)
 

@@ -85,8 +85,10 @@ def _of_dictionaries(rows: list[Mapping[str, object]], types: Mapping[str, pa.Da
 
 def _column(name: str, values: Any, types: Mapping[str, pa.DataType]) -> pa.Array:
     kind = types.get(name)
-    told = kind if kind is not None and _has_maps(kind) else None
-    return _read(lambda: pa.array(values, told, from_pandas=not isinstance(values, list)), f"the values of {name}")
+    declared_type = kind if kind is not None and _has_maps(kind) else None
+    return _read(
+        lambda: pa.array(values, declared_type, from_pandas=not isinstance(values, list)), f"the values of {name}"
+    )
 
 
 def _has_maps(kind: pa.DataType) -> bool:
@@ -99,8 +101,8 @@ def _read(read: Callable[[], Any], what: str) -> Any:
         return read()
     except _MISFITS as fault:
         # Of half a character no message can be written.
-        told = (str(fault) if isinstance(fault, UnicodeError) else "; ".join(map(str, fault.args))).splitlines()
-        why = (told[0] if told else type(fault).__name__).encode(errors="backslashreplace").decode()
+        lines = (str(fault) if isinstance(fault, UnicodeError) else "; ".join(map(str, fault.args))).splitlines()
+        why = (lines[0] if lines else type(fault).__name__).encode(errors="backslashreplace").decode()
         raise SqlError(
             f"{what} cannot be read as columns: {why}",
             where=_WHERE,

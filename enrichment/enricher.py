@@ -214,9 +214,9 @@ def _rejected(records: pa.Table | pa.RecordBatch, reasons: Mapping[int, str]) ->
     """The records of the arrivals, with their reasons, as REJECTED."""
     arrivals = numpy_column(records, "partition").astype(np.int64) << OFFSET_BITS | numpy_column(records, "offset")
     chosen = pa.array(np.flatnonzero(np.isin(arrivals, list(reasons))))
-    told = [reasons[arrival] for arrival in arrivals[chosen.to_numpy()].tolist()]
+    row_reasons = [reasons[arrival] for arrival in arrivals[chosen.to_numpy()].tolist()]
     columns = [records.column(name).take(chosen) for name in REJECTED.names[:-1]]
-    return pa.table([*columns, pa.array(told, pa.string())], names=REJECTED.names).cast(REJECTED)
+    return pa.table([*columns, pa.array(row_reasons, pa.string())], names=REJECTED.names).cast(REJECTED)
 
 
 def _texts(rows: pa.Table, columns: Sequence[str]) -> list[bytes]:

@@ -51,8 +51,8 @@ def own_requests_only(hosts: Collection[str], setting: str) -> Middleware:
         found = foreign_host(asked, hosts, setting) or foreign_page(origins, site, own, (), "ask from a program")
         if found is None:
             return await handler(request)
-        told = {"what": found.what, "where": found.where, "fix": found.fix}
-        return web.json_response({"error": told}, status=found.status)
+        error = {"what": found.what, "where": found.where, "fix": found.fix}
+        return web.json_response({"error": error}, status=found.status)
 
     return checked
 

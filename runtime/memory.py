@@ -14,10 +14,10 @@ _BOUNDS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory
 def memory_bytes(bounds: tuple[Path, ...] = _BOUNDS) -> int:
     """That of the machine, or of the container."""
     total = int(psutil.virtual_memory().total)
-    return min([total, *(int(told) for told in map(_told, bounds) if told.isdigit())])
+    return min([total, *(int(limit) for limit in map(_limit, bounds) if limit.isdigit())])
 
 
-def _told(bound: Path) -> str:
+def _limit(bound: Path) -> str:
     try:
         return bound.read_text().strip()
     except OSError:

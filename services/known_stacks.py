@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dovetail.changelog.errors import StackError
-from dovetail.runtime.environment.told_files import tell_files
+from dovetail.runtime.environment.env_files import tell_files
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
 from dovetail.runtime.settings import ENV_FILES, Settings, read_settings
 from dovetail.services.stack.files import StackFiles

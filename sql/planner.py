@@ -37,7 +37,7 @@ from dovetail.sql.plan.state.unbounded_joins import unbounded_joins
 from dovetail.sql.query_settings import QuerySettings, Value, checked
 from dovetail.sql.relations import Dependencies, Relations, Sizes, Stream, TrackedCatalog
 from dovetail.sql.rules import meeting, rewritten
-from dovetail.sql.syntax.faults import told_in_order
+from dovetail.sql.syntax.faults import unforeseen_as_errors
 from dovetail.sql.syntax.grammar.hints.foreign_names import with_own_names
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
@@ -118,8 +118,8 @@ class Plan:
         """What is to be known before the query runs: state that has no end, conditions that no row passes,
         windows with gaps.
         """
-        told = (unbounded_joins, unfit_constants, comparisons_with_null, gaps_between_windows)
-        found = (warning for one in told for fragment in self.fragments for warning in one(fragment.output))
+        checks = (unbounded_joins, unfit_constants, comparisons_with_null, gaps_between_windows)
+        found = (warning for one in checks for fragment in self.fragments for warning in one(fragment.output))
         return tuple(dict.fromkeys(found))
 
     def explain(self) -> str:
@@ -179,7 +179,7 @@ def plan_query(
     Raises a SqlError that names the clause and the nearest thing that works.
     """
     try:
-        with told_in_order("planning it"):
+        with unforeseen_as_errors("planning it"):
             return _planned_by_name(name, statement, catalog, settings, sizes)
     except UnknownName as fault:
         fix = _named_as_here(name, statement, catalog, settings)

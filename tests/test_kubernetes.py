@@ -76,9 +76,9 @@ def test_executors_find_the_runner_and_the_checkpoints(conf: dict[str, str]) -> 
     assert service["clusterIP"] == "None"
     assert service["selector"] == POD["metadata"]["labels"]
     assert service["selector"] == OBJECTS["Deployment", "dovetail-runner"]["spec"]["selector"]["matchLabels"]
-    told = {"driver": int(conf["spark.driver.port"]), "blocks": int(conf["spark.driver.blockManager.port"])}
-    assert ports(service["ports"], "port") == told
-    assert told.items() < ports(RUNNER["ports"], "containerPort").items()
+    configured = {"driver": int(conf["spark.driver.port"]), "blocks": int(conf["spark.driver.blockManager.port"])}
+    assert ports(service["ports"], "port") == configured
+    assert configured.items() < ports(RUNNER["ports"], "containerPort").items()
     volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.checkpoints."
     assert ("PersistentVolumeClaim", conf[f"{volume}options.claimName"]) in OBJECTS
     mounts = {mount["name"]: mount["mountPath"] for mount in RUNNER["volumeMounts"]}

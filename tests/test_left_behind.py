@@ -42,16 +42,16 @@ def test_what_tests_start(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "forgetful"])
 def test_what_a_run_has_started_ends_with_it(tmp_path: Path, *, killed: bool) -> None:
-    told, go_on, tests = tmp_path / "mark", tmp_path / "go", tmp_path / "test_started.py"
+    mark_file, go_on, tests = tmp_path / "mark", tmp_path / "go", tmp_path / "test_started.py"
     tests.write_text(_STARTED)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-c", str(ROOT / "pyproject.toml")]
     folder = ["--basetemp", str(tmp_path / "temp"), str(tests)]
-    environment = os.environ | {"TOLD": str(told), "GO_ON": str(go_on)}
+    environment = os.environ | {"TOLD": str(mark_file), "GO_ON": str(go_on)}
     with (tmp_path / "log").open("wb") as log:
         run = subprocess.Popen([*command, *folder], cwd=ROOT, env=environment, stdout=log, stderr=log)
     try:
-        until(lambda: told.exists() and told.read_text(), (tmp_path / "log").read_text)
-        started = started_by(told.read_text())
+        until(lambda: mark_file.exists() and mark_file.read_text(), (tmp_path / "log").read_text)
+        started = started_by(mark_file.read_text())
         assert Counter(one.name().rstrip("0123456789.") for one in started) == {"python": 3, "redis-server": 2}
         assert not started & started_by(os.environ[MARK])
         if not killed:

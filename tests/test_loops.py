@@ -206,8 +206,8 @@ def executor_watch(fault: Fault, _folder: Path) -> Iterator[None]:
 @contextmanager
 def ends_watch(fault: Fault, _folder: Path) -> Iterator[None]:
     """The source that waits meanwhile is answered."""
-    told = {"t": {0: 5}}, {"t": "id"}
-    fault._patches.setattr(EndsWatch, "_ends_and_ids", lambda self, names: told)  # noqa: SLF001
+    ends_and_ids = {"t": {0: 5}}, {"t": "id"}
+    fault._patches.setattr(EndsWatch, "_ends_and_ids", lambda self, names: ends_and_ids)  # noqa: SLF001
     fault.put_into(EndsWatch, "_look")
     with closing(EndsWatch(NOBODY)) as watch, closing(WatchedEnds(watch.address, "q", ["t"])) as source:
         assert source.ask() == EndsAnswer({"t": {"0": 5}}, {"t": "id"}, 0.0)

@@ -93,11 +93,11 @@ def test_no_pattern_is_slow_over_what_it_repeats() -> None:
         timeout=900,
         check=False,
     )
-    told = [json.loads(line) for line in answer.stdout.splitlines()]
-    assert len(told) == len(calls), answer.stderr
+    measured = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert len(measured) == len(calls), answer.stderr
     slow = [
         f"{place} {call.function} {call.pattern!r}: {growth:.0f} times as long over eight times {text!r}"
-        for (place, call), (_, growth, text) in zip(calls, told, strict=True)
+        for (place, call), (_, growth, text) in zip(calls, measured, strict=True)
         if growth >= MOST_GROWTH
     ]
     assert slow == [], "\n".join(slow)

@@ -201,9 +201,9 @@ if __name__ == "__main__":
         asked = Call(**json.loads(line))
         signal.setitimer(signal.ITIMER_PROF, _STOPPED_S)
         try:
-            told = growth(asked)
+            measured = growth(asked)
         except _TooLong:
-            told = (float("inf"), "it was stopped")
+            measured = (float("inf"), "it was stopped")
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-        print(json.dumps([asdict(asked), *told]), flush=True)
+        print(json.dumps([asdict(asked), *measured]), flush=True)

@@ -154,8 +154,8 @@ class SchemaRegistryReader:
             with self._connected().stream(method, self.address.url.rstrip("/") + path, json=body) as answer:
                 text = self._read(answer)
         except (httpx.HTTPError, ssl.SSLError) as fault:
-            told = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
-            raise self._away(f"the schema registry does not answer: {told}") from None
+            reason = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+            raise self._away(f"the schema registry does not answer: {reason}") from None
         if answer.status_code in (401, 403, 407):
             raise SourceRefused(
                 f"the schema registry refuses who asks: {answer.status_code}",

@@ -80,7 +80,7 @@ class _Reader:
         cells, _ = _split(value, names, names, self._delimiter)
         found = {name: cells.column(name)[0].as_py() for name in names}
         return {
-            name: self._told(name, cell) if name == WIRE_DELTA else cell
+            name: self._delta(name, cell) if name == WIRE_DELTA else cell
             for name, cell in found.items()
             if name in self._cells and not self._is_absent(name, cell)
         }
@@ -94,7 +94,7 @@ class _Reader:
     def _is_absent(self, name: str, cell: str | None) -> bool:
         return cell == "" and not any(one.name == name and _has_empty(one.type) for one in self._members)
 
-    def _told(self, name: str, cell: str | None) -> Any:
+    def _delta(self, name: str, cell: str | None) -> Any:
         """``_tp_delta`` as a number, where it is one."""
         try:
             return None if cell is None else self._cells[name](cell)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
-from dovetail.changelog.formats.panics import panics_told
+from dovetail.changelog.formats.panics import panics_as_errors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +29,7 @@ _FRACTION = {"s": "", "ms": "%.3f", "us": "%.6f", "ns": "%.9f"}
 
 def objects(rows: pa.Table) -> pl.Series:
     """A JSON object per row, as text."""
-    with panics_told():
+    with panics_as_errors():
         return _objects(rows)
 
 

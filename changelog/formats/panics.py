@@ -9,7 +9,7 @@ from dovetail.changelog.errors import InternalError
 
 
 @contextmanager
-def panics_told() -> Iterator[None]:
+def panics_as_errors() -> Iterator[None]:
     """Raises InternalError where polars panics."""
     from polars.exceptions import PanicException  # noqa: PLC0415 - who only names a format waits for no library
 

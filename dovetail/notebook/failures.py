@@ -23,7 +23,7 @@ class CellFailed(Exception):
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def as_cell_failures() -> Iterator[None]:
     """Passwords are masked. Raises CellFailed in the place of what the user or the environment can mend."""
     try:
         yield

@@ -7,7 +7,7 @@ from typing import assert_never
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from dovetail.notebook.failures import told
+from dovetail.notebook.failures import as_cell_failures
 from dovetail.notebook.live_table import LivePicture, LiveTable
 from dovetail.notebook.options import cell_options, changes_options, settings_of, words_of
 from dovetail.notebook.tables import Bundle, answer_of, lines_of
@@ -37,13 +37,13 @@ class Magics:
 
     def connect(self, line: str) -> None:
         """Connect to the local stack, or to what settings name: ``%dovetail brokers=kafka:9092``."""
-        with told():
+        with as_cell_failures():
             session = self._workplace.connect(settings_of(line))
             _show(lines_of(redacted(f"connected to Kafka at {session.context.brokers}")))
 
     def cell(self, line: str, cell: str) -> None:
         """Run SQL statements, in order, up to the first that fails; what each gives is shown below the cell."""
-        with told():
+        with as_cell_failures():
             options = self._cell.parse_args(words_of(line))
             # Read as a whole first: a syntax error at the end is told before anything has been done.
             for statement in parse(cell):
@@ -54,7 +54,7 @@ class Magics:
 
     def changes(self, line: str) -> None:
         """What is written to a stream or a view, in a table that changes: ``%dovetail_changes priced``."""
-        with told():
+        with as_cell_failures():
             options = self._changes.parse_args(words_of(line))
             context = self._workplace.session().context
             topic, view = topic_view(context, options.name)

@@ -206,10 +206,10 @@ class Dataflow:
         levels = {self.edge(edge_id).level}
         for node in self.clocks:
             if edge_id in node.inputs:
-                levels |= self.told_by(node)
+                levels |= self.levels_beyond(node)
         return frozenset(levels)
 
-    def told_by(self, node: OperatorNode) -> frozenset[int]:
+    def levels_beyond(self, node: OperatorNode) -> frozenset[int]:
         """The levels that need the watermark that a node makes."""
         return frozenset(level for edge in self.beyond(*node.outputs) for level in self.listening(edge))
 

@@ -127,7 +127,7 @@ class LevelTask:
         self._relays = [
             Relay.of(node, node.operator.ports, dataflow.beyond(*node.outputs), store.scalars)
             for node in dataflow.clocks
-            if node.level < level and level in dataflow.told_by(node)
+            if node.level < level and level in dataflow.levels_beyond(node)
         ]
 
     def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[PartitionTime] = ()) -> LevelOutput:

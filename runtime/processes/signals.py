@@ -7,7 +7,7 @@ import threading
 from types import FrameType
 
 
-def told_to_stop(stopped: threading.Event) -> None:
+def stop_on_signals(stopped: threading.Event) -> None:
     """Let SIGTERM and Ctrl-C set ``stopped``."""
 
     def stop(signal_number: int, frame: FrameType | None) -> None:

@@ -28,7 +28,7 @@ def show_error(screen: Screen, error: DovetailError) -> None:
 
 
 @contextmanager
-def told(screen: Screen) -> Iterator[None]:
+def reporting_errors(screen: Screen) -> Iterator[None]:
     """Ends the command with exit code 1 and the error's text, or with 130 on Ctrl-C. A disk that fails is an error too:
     there is a traceback of defects only.
     """

@@ -194,37 +194,37 @@ def demo(
     """Run three examples through a stack of their own, start to end. A running stack is not touched."""
     from dovetail.runtime.settings import read_settings
     from dovetail.services.cli.demo import demonstration
-    from dovetail.services.cli.failures import told
+    from dovetail.services.cli.failures import reporting_errors
     from dovetail.services.cli.show import Screen
 
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         raise typer.Exit(demonstration.run(read_settings(), screen, events))
 
 
 @app.command(epilog="Example: `dovetail worker`")
 def worker() -> None:
     """Run a lookup worker until Ctrl-C. The partitions of lookup queries spread over all workers that run."""
-    from dovetail.services.cli.failures import told
+    from dovetail.services.cli.failures import reporting_errors
     from dovetail.services.cli.show import Screen
     from dovetail.services.cli.worker import work
     from dovetail.services.known_stacks import found_settings
 
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         work(found_settings(say=screen.note))
 
 
 @app.command(epilog="Example: `dovetail serve`")
 def serve() -> None:
     """Run the HTTP server until Ctrl-C: SQL and changes for whoever has a token. `dovetail up` starts one too."""
-    from dovetail.services.cli.failures import told
+    from dovetail.services.cli.failures import reporting_errors
     from dovetail.services.cli.server.serve import run_server
     from dovetail.services.cli.show import Screen
     from dovetail.services.known_stacks import found_settings
 
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         run_server(found_settings(say=screen.note))
 
 
@@ -233,12 +233,12 @@ def docs(
     words: Annotated[list[str] | None, typer.Argument(help="A page, or words of a heading.")] = None,
 ) -> None:
     """Read the documentation: what pages there are, one of them, or the sections about something."""
-    from dovetail.services.cli.failures import told
+    from dovetail.services.cli.failures import reporting_errors
     from dovetail.services.cli.manual import show_manual
     from dovetail.services.cli.show import Screen
 
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         show_manual(screen, " ".join(words or ()))
 
 

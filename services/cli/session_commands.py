@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from dovetail.services.cli.failures import FAILED, UNDECIDED, told
+from dovetail.services.cli.failures import FAILED, UNDECIDED, reporting_errors
 from dovetail.services.cli.row_format import Format, Mode
 from dovetail.services.cli.run import run_script, show_result
 from dovetail.services.cli.show import Screen
@@ -25,7 +25,7 @@ from dovetail.sql.syntax.statements import Replay
 @contextmanager
 def opened(screen: Screen, *, yes: bool = False) -> Iterator[Session]:
     """A session; what goes wrong in it is told on the screen. ``yes`` is the answer to what it asks."""
-    with told(screen):
+    with reporting_errors(screen):
         settings = found_settings(say=screen.note)
         with Session.open(settings, say=screen.note, confirm=agreed if yes else asked) as session:
             yield session

@@ -10,10 +10,10 @@ import typer
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.clock import now_ms
-from dovetail.runtime.environment.told_files import tell_files
+from dovetail.runtime.environment.env_files import tell_files
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
 from dovetail.runtime.settings import Settings, read_settings
-from dovetail.services.cli.failures import FAILED, told
+from dovetail.services.cli.failures import FAILED, reporting_errors
 from dovetail.services.cli.row_format import Format
 from dovetail.services.cli.show import Screen
 from dovetail.services.cli.view_log import view_log
@@ -35,7 +35,7 @@ _SAY_AFTER_S = 5.0
 def up(without: Sequence[str]) -> None:
     """Returns when the stack and its queries run; what does not is named, with the reason."""
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         stack = Stack(read_settings())
         warn_of_unknown(screen.note)
         tell_files(screen.note)
@@ -70,7 +70,7 @@ def _settled(settings: Settings, stack: Stack, screen: Screen) -> list[Standing]
 
 def down() -> None:
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         settings = found_settings(say=screen.note)
         ended = Stack(settings).down(screen.note)
         forget(settings)
@@ -80,7 +80,7 @@ def down() -> None:
 def status(output: Format) -> None:
     """The components, and the queries that are not as they should be. Its end code is 0 only if all is well."""
     screen = Screen(output)
-    with told(screen):
+    with reporting_errors(screen):
         stack = Stack(found_settings(say=screen.note))
         lines = stack.status()
         screen.components(lines)
@@ -102,7 +102,7 @@ def _unwell(stack: Stack) -> list[Standing]:
 def logs(component: str, view: str | None, *, follow: bool, lines: int) -> None:
     """Of a component, or of one view where ``component`` says so."""
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         stack = Stack(found_settings(say=screen.note))
         for line in _logged(stack, component, view, follow=follow, lines=lines):
             screen.raw(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from dovetail.runtime.logs.process_log import configure_logs
-from dovetail.runtime.processes.signals import told_to_stop
+from dovetail.runtime.processes.signals import stop_on_signals
 from dovetail.runtime.settings import Settings
 from dovetail.services.session.session import connected_settings
 from dovetail.services.stack import Stack
@@ -20,5 +20,5 @@ def work(settings: Settings) -> None:
     connected = connected_settings(Stack(settings))
     configure_logs(connected.log_level, connected.log_format)
     stopped = threading.Event()
-    told_to_stop(stopped)
+    stop_on_signals(stopped)
     run(connected, stopped)

@@ -186,8 +186,8 @@ def _text(asking: RegistryRequest, schema: SchemaText) -> str:
 
 def _version(asking: RegistryRequest, version: Version) -> dict[str, Any]:
     schema = asking.subjects.schema(version.schema_id)
-    told = {"subject": version.subject, "version": version.version, "id": version.schema_id}
-    return told | _shown(schema, _text(asking, schema))
+    members = {"subject": version.subject, "version": version.version, "id": version.schema_id}
+    return members | _shown(schema, _text(asking, schema))
 
 
 def _schema(asking: RegistryRequest) -> Any:

@@ -47,8 +47,8 @@ def _node(name: str, kind: str, found: Mapping[str, Standing]) -> dict[str, Any]
     one = found.get(name)
     if one is None:
         return {"name": name, "kind": kind}
-    told = {"state": one.shown_state, "why": one.why, "topic": one.query.topic, "engine": one.query.engine}
-    return {"name": name, "kind": kind, "view": one.query.view, **told}
+    members = {"state": one.shown_state, "why": one.why, "topic": one.query.topic, "engine": one.query.engine}
+    return {"name": name, "kind": kind, "view": one.query.view, **members}
 
 
 def _topics_elsewhere(relations: Iterable[Relation]) -> dict[str, str]:

@@ -42,7 +42,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "content": _content(["application/json"], "#/components/schemas/Error"),
     }
     answers: dict[str, Any] = {kind: {} for kind in endpoint.answers}
-    told: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "summary": endpoint.summary,
         "responses": {
             "200": {"description": "; ".join(endpoint.answers.values()), "content": answers},
@@ -52,13 +52,13 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "security": [{"token": []}] if endpoint.role is not None else [],
     }
     if endpoint.role is not None:
-        told["x-role"] = endpoint.role.value
+        operation["x-role"] = endpoint.role.value
     if endpoint.parameters:
-        told["parameters"] = [_parameter(one) for one in endpoint.parameters]
+        operation["parameters"] = [_parameter(one) for one in endpoint.parameters]
     if endpoint.body:
         content = {kind: {"schema": schema} for kind, schema in endpoint.body.items()}
-        told["requestBody"] = {"required": True, "content": content}
-    return told
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
 
 
 def _content(kinds: Iterable[str], reference: str) -> dict[str, Any]:

@@ -65,10 +65,10 @@ def clear(context: Context, dropped: Iterable[Relation], fragments: Sequence[Que
     for topic in dead_letter_topics:
         (kept if not with_data and context.topics.ever_written(topic) else gone).append(topic)
     topics.delete(context, [*topics.state_topics(fragments), *gone])
-    told = [f"; deleted with all records: {', '.join(sorted(own))}"] if with_data and own else []
-    told += [f"; the records stay in {_topics(kept)}, DROP TOPIC {kept[0]} WITH DATA deletes them"] if kept else []
-    told += [f"; {_topics(outside)} stays, which Dovetail has not made"] if outside else []
-    return "".join([*told, *_into(dropped, with_data=with_data)])
+    notes = [f"; deleted with all records: {', '.join(sorted(own))}"] if with_data and own else []
+    notes += [f"; the records stay in {_topics(kept)}, DROP TOPIC {kept[0]} WITH DATA deletes them"] if kept else []
+    notes += [f"; {_topics(outside)} stays, which Dovetail has not made"] if outside else []
+    return "".join([*notes, *_into(dropped, with_data=with_data)])
 
 
 def _into(dropped: Iterable[Relation], *, with_data: bool) -> list[str]:

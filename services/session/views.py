@@ -245,8 +245,8 @@ def _materialized(
 
 
 def _beginning(context: Context, plan: Plan) -> str:
-    told = (from_now_on(plan), *warned(plan))
-    return "".join(f"; {one}" for one in told if one)
+    notes = (from_now_on(plan), *warned(plan))
+    return "".join(f"; {one}" for one in notes if one)
 
 
 def from_now_on(plan: Plan) -> str:

@@ -66,13 +66,13 @@ class Supervisor:
         self._save()
         self.read_wanted()
         try:
-            while not self._told_to_stop():
+            while not self._is_stop_requested():
                 self.tick()
         finally:
             self.end_all()
             self.files.state.unlink(missing_ok=True)
 
-    def _told_to_stop(self) -> bool:
+    def _is_stop_requested(self) -> bool:
         if self.owner is not None and self.owner.find() is None:
             return True
         try:

@@ -14,7 +14,7 @@ from dovetail.broker.presence import await_broker
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.logs.query_logs import keep_query_logs
-from dovetail.runtime.processes.signals import told_to_stop
+from dovetail.runtime.processes.signals import stop_on_signals
 from dovetail.runtime.processes.start import exit_code_of
 from dovetail.runtime.settings import Settings
 from dovetail.services.commands.command_reader import CommandReader
@@ -62,7 +62,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
 
 def main() -> int:
     stopped = threading.Event()
-    told_to_stop(stopped)
+    stop_on_signals(stopped)
     return exit_code_of(lambda settings: run(settings, stopped))
 
 

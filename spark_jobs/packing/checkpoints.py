@@ -72,14 +72,14 @@ def pack_up(
     queries: Sequence[Alone],
     pack: Storage,
     keys: Keys,
-    told: Callable[[int], None],
+    report: Callable[[int], None],
     former: Sequence[PackMember] = (),
 ) -> Packed:
     """Make a pack of ``queries``, and of the members ``former`` of another one, which is at rest; its places are in
     this order. Raises OSError, and what Spark says of its tasks; nothing is left of it then.
     """
     with atomic_checkpoint(pack):
-        with telling(Seed(pack), told):
+        with telling(Seed(pack), report):
             cuts = [cut for query in queries for cut in _taken_in(session, query, pack, keys)]
             cuts += _taken_over(session, former, pack, keys)
         rows = sum(cut.rows for cut in cuts)

@@ -33,7 +33,7 @@ from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.removal import discard
 from dovetail.spark_jobs.state.seed import Seed
 
-_TOLD_EVERY_S = 1.0
+_REPORT_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def rescale(
     former: Storage,
     bucket_keys: tuple[int, ...],
     buckets: int,
-    told: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> Rescaled:
     """The checkpoint that goes on from ``former``, of which each batch that has begun is committed.
 
@@ -66,7 +66,7 @@ def rescale(
     assert origin is not None
     with atomic_checkpoint(made):
         copy_snapshots(checkpoint, made)
-        with telling(Seed(made), told):
+        with telling(Seed(made), report):
             rows = _repartition(session, dataflow, checkpoint, bucket_keys, buckets, made)
         expect_rows(Seed(made), rows)
         expect_within_limits(dataflow, Seed(made), buckets)
@@ -128,11 +128,11 @@ def expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
         check_buffered(node.operator, store, buckets)
 
 
-def telling(seed: Seed, told: Callable[[int], None]) -> PeriodicThread:
+def telling(seed: Seed, report: Callable[[int], None]) -> PeriodicThread:
     """Tells, in a thread of its own, how large the seed has become."""
 
     def tell() -> None:
         with suppress(OSError):  # a file may go meanwhile
-            told(seed.bytes)
+            report(seed.bytes)
 
-    return PeriodicThread("rescaling", _TOLD_EVERY_S, tell)
+    return PeriodicThread("rescaling", _REPORT_EVERY_S, tell)

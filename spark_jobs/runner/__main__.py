@@ -8,7 +8,7 @@ import sys
 import threading
 
 from dovetail.runtime.logs.query_logs import keep_query_logs
-from dovetail.runtime.processes.signals import told_to_stop
+from dovetail.runtime.processes.signals import stop_on_signals
 from dovetail.runtime.processes.start import exit_code_of
 from dovetail.runtime.settings import Settings
 from dovetail.runtime.storage.scratch import scratch
@@ -19,7 +19,7 @@ from dovetail.spark_jobs.runner.spark_session import fork_from_here, is_local
 
 def main() -> int:
     stopped = threading.Event()
-    told_to_stop(stopped)
+    stop_on_signals(stopped)
 
     def serve(settings: Settings) -> None:
         if is_local(settings.spark_master):

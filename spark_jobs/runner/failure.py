@@ -57,7 +57,7 @@ _DAMAGED = re.compile(
     r"|Error reading (?:delta|snapshot|streaming state) file|failed to read log file"
 )
 # Of exceptions, not of the frames below them, in which the same names stand.
-_STORE = r"^(?!\s+at )[^\n]*?(?P<told>"
+_STORE = r"^(?!\s+at )[^\n]*?(?P<message>"
 _STORE_REFUSES = re.compile(
     rf"{_STORE}(?:AccessDeniedException: s3a:|UnknownStoreException|NoAuthWithAWSException|NoAwsCredentialsException"
     r"|CredentialInitializationException|AWSRedirectException|Status Code: (?:301|401|403))[^\n]*)",
@@ -82,7 +82,7 @@ _INTERPRETER = "the interpreter that spark.pyspark.python in DOVETAIL_SPARK_CONF
 
 def typed(failure: StreamingQueryException, query: str) -> DovetailError:
     """The DovetailError that ended ``query``: the worker's own where there is one."""
-    return told_by_spark(without_note(said_of(failure)), _in_query(query))
+    return error_from_spark(without_note(said_of(failure)), _in_query(query))
 
 
 def said_of(failure: StreamingQueryException) -> str:
@@ -93,7 +93,7 @@ def said_of(failure: StreamingQueryException) -> str:
 
 def of_session(failure: PySparkException | Py4JError) -> DovetailError:
     """What stood in the way of the session itself, before any query."""
-    return told_by_spark(str(failure), "the session of Spark")
+    return error_from_spark(str(failure), "the session of Spark")
 
 
 def of_driver(failure: BaseException, query: str) -> DovetailError:
@@ -101,13 +101,13 @@ def of_driver(failure: BaseException, query: str) -> DovetailError:
     where = _in_query(query)
     match failure:
         case StreamingQueryException() | PySparkException() | Py4JJavaError():
-            return told_by_spark(str(failure), where)
+            return error_from_spark(str(failure), where)
         case Py4JError():
             return EnvironmentFault("the JVM of Spark has gone", where=where, fix=_AGAIN)
     return error_of(failure, where)
 
 
-def told_by_spark(text: str, where: str) -> DovetailError:
+def error_from_spark(text: str, where: str) -> DovetailError:
     """By the words of Spark, which has no other way to say what has happened in a worker.
 
     What quotes a record may do so in a line of megabytes, in which patterns would be sought for hours.
@@ -155,14 +155,14 @@ def _of_store(text: str, where: str) -> DovetailError | None:
         )
     if refused := _STORE_REFUSES.search(text):
         return StorageRefused(
-            f"the object store refuses: {refused['told']}",
+            f"the object store refuses: {refused['message']}",
             where=where,
             fix="set spark.hadoop.fs.s3a.access.key and .secret.key in DOVETAIL_SPARK_CONF to what the store knows, and"
             f" DOVETAIL_CHECKPOINT_DIR to a bucket that is there; {_AGAIN}",
         )
     if lost := _STORE_LOST.search(text):
         return ServiceUnavailable(
-            f"the object store was lost: {lost['told']}", where=where, fix=f"see that the store runs; {_AGAIN}"
+            f"the object store was lost: {lost['message']}", where=where, fix=f"see that the store runs; {_AGAIN}"
         )
     return None
 
@@ -207,12 +207,12 @@ def _joined(where: str, place: str) -> str:
 
 def _traceback(text: str) -> str:
     """What Python told last, without the frames of the JVM after it; '' where it is not Python that failed."""
-    _, found, told = text.rpartition("Traceback (most recent call last)")
-    return told.partition("\n\n\tat ")[0] if found else ""
+    _, found, traceback = text.rpartition("Traceback (most recent call last)")
+    return traceback.partition("\n\n\tat ")[0] if found else ""
 
 
 def _shortened(text: str, lines: int = 12) -> str:
     """The last lines of the Python traceback if there is one, else the first of the text."""
     before, found, _ = text.partition("\n\n\tat ")
-    told = before.strip().splitlines()
-    return "\n".join(told[-lines:] if found else told[:lines])
+    shown = before.strip().splitlines()
+    return "\n".join(shown[-lines:] if found else shown[:lines])

@@ -21,7 +21,7 @@ from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.runner.job_settings import JobSettings
 from dovetail.spark_jobs.runner.query import RunningQuery, job_of, job_of_pack, settle_at_rest, topic_ids_now
 from dovetail.spark_jobs.runner.runner_settings import RunnerSettings
-from dovetail.spark_jobs.stages.at_fault import at_fault, blame, told_with_notes
+from dovetail.spark_jobs.stages.at_fault import at_fault, blame, text_with_notes
 from dovetail.spark_jobs.stages.job import Job
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.sql.catalog import Catalog, Query
@@ -142,7 +142,7 @@ def _for_all(failures: Sequence[DovetailError]) -> DovetailError:
     """Of those that will not pass the first, else of all; with the names of all members that have one like it."""
     alike = [failure for failure in failures if not failure.retry] or failures
     for other in alike[1:]:
-        for key in at_fault(told_with_notes(other)):
+        for key in at_fault(text_with_notes(other)):
             blame(alike[0], key)
     return alike[0]
 

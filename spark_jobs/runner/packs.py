@@ -42,7 +42,7 @@ from dovetail.spark_jobs.runner.launch import Launcher, megabytes, stopping
 from dovetail.spark_jobs.runner.packed_query import PackAtWork, PackedQuery
 from dovetail.spark_jobs.runner.query import RunningQuery, fenced
 from dovetail.spark_jobs.runner.spark_session import bucket_keys
-from dovetail.spark_jobs.stages.at_fault import at_fault, told_with_notes
+from dovetail.spark_jobs.stages.at_fault import at_fault, text_with_notes
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.removal import discard
 from dovetail.sql.catalog import Actual, Desired, Query
@@ -135,7 +135,7 @@ class Packs:
                 at_work = self._at_work.get(pack.location) or self._start(pack)
             except Exception as failure:
                 error = of_driver(failure, query.name)
-                self._count(pack, error, frozenset(map(int, at_fault(told_with_notes(failure)))))
+                self._count(pack, error, frozenset(map(int, at_fault(text_with_notes(failure)))))
                 if error.retry:
                     raise
                 # Not the end of this view: whose it is shows when it runs alone.
@@ -359,18 +359,18 @@ class Packs:
     def _formed(self, queries: Sequence[Query], there: Storage | None, former: Sequence[Query]) -> Packed:
         every = [*queries, *former]
 
-        def told(size: int) -> None:
+        def report(size: int) -> None:
             for query in every:
                 self._say(query, f"with {len(every) - 1} others" + (f", {megabytes(size)} written" if size else ""))
 
-        told(0)
+        report(0)
         self._to_rest(queries, there)
         if there is not None:
             self._end_pack(there, former)
         settled = _at_once(self._settled, queries)
         members = [self._member(query) for query in former]
         pack = self._launcher.settings.checkpoints.inside(f"{self._prefix}{uuid.uuid4().hex[:8]}")
-        made = pack_up(self._launcher.session, settled, pack, self._keys, told, members)
+        made = pack_up(self._launcher.session, settled, pack, self._keys, report, members)
         try:
             self._switch(pack, zip(every, [*settled, *members], [place.location for place in made.places], strict=True))
         except EnvironmentFault:

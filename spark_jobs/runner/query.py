@@ -190,8 +190,8 @@ class RunningQuery:
         if behind == 1 and (progress := self._query.lastProgress) is not None and _read_something(progress):
             return [progress]
         recent = self._query._jsq.recentProgress()  # noqa: SLF001
-        untold = list(takewhile(lambda told: told.batchId() > self._batch, reversed(recent)))
-        return [StreamingQueryProgress.fromJson(json.loads(told.json())) for told in reversed(untold)]
+        unreported = list(takewhile(lambda progress: progress.batchId() > self._batch, reversed(recent)))
+        return [StreamingQueryProgress.fromJson(json.loads(progress.json())) for progress in reversed(unreported)]
 
     def _note(self, progress: StreamingQueryProgress) -> None:
         if progress.batchId <= self._batch or not _read_something(progress):
@@ -419,8 +419,8 @@ def job_of(
     if settings.late_topic:
         target = replace(target, late_bytes=topics.message_bytes(client, settings.late_topic))
     ensure_log(brokers)
-    told = {scan.topic for scan in dataflow.scans if scan.watermark is not None and scan.watermark.from_heartbeats}
-    told |= {output_topic} if output_topic and dataflow.sink.clock else set()
+    clocked = {scan.topic for scan in dataflow.scans if scan.watermark is not None and scan.watermark.from_heartbeats}
+    clocked |= {output_topic} if output_topic and dataflow.sink.clock else set()
     return Job(
         name=name,
         dataflow=dataflow,
@@ -442,7 +442,7 @@ def job_of(
         fused=origin.fused,
         durable_every_s=_durable_every_s(session, client, dataflow, origin, settings),
         drain_only=settings.drain_only,
-        partitions={topic: len(topics.partitions(client, topic)) for topic in sorted(told)},
+        partitions={topic: len(topics.partitions(client, topic)) for topic in sorted(clocked)},
     )
 
 

@@ -287,12 +287,12 @@ class Runner:
         self._outgrown.forget(query.id)
         begun_s = time.monotonic()
 
-        def told(size: int) -> None:
+        def report(size: int) -> None:
             self._report_rescaling(query, before, after, size)
 
         try:
             made = rescale(
-                self._session, dataflow, query.name, checkpoint, bucket_keys(self._session, before), after, told
+                self._session, dataflow, query.name, checkpoint, bucket_keys(self._session, before), after, report
             )
         except Exception as failure:
             error = self._error(failure, query)

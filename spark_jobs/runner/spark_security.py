@@ -47,5 +47,5 @@ def start_java(conf: Mapping[str, str]) -> None:
     """The JVM of the session, unless it is there. PySpark by itself would write all of ``conf`` onto its command line,
     which every user of the machine reads: what is secret comes later, over the connection to it.
     """
-    told = SparkConf(loadDefaults=False).setAll([one for one in conf.items() if not re.search(_SECRET_KEYS, one[0])])
-    SparkContext._ensure_initialized(conf=told)  # noqa: SLF001
+    public = SparkConf(loadDefaults=False).setAll([one for one in conf.items() if not re.search(_SECRET_KEYS, one[0])])
+    SparkContext._ensure_initialized(conf=public)  # noqa: SLF001

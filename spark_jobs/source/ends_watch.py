@@ -177,16 +177,16 @@ class EndsWatch:
         now_s = time.monotonic()
         if now_s - began_s > PAUSE_S:
             self._slow_s += now_s - began_s
-        told = as_json(ends)
+        known = as_json(ends)
         for source, waiting in list(self._waiting.items()):
             topics = waiting.question.topics
             if waiting.question.source in self._held:
                 self._silent[waiting.question.source] = waiting.number
                 continue
-            if any(topic not in told for topic in topics):
+            if any(topic not in known for topic in topics):
                 self._answer(source, waiting, {})
                 continue
-            of_source = {topic: told[topic] for topic in topics}
+            of_source = {topic: known[topic] for topic in topics}
             grown = of_source != waiting.question.known
             if self._turns.begin(waiting.question.source, now_s) if grown else now_s >= waiting.deadline_s:
                 found = EndsAnswer(of_source, {topic: ids[topic] for topic in topics}, self._slow_s)

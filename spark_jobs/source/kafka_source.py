@@ -224,8 +224,8 @@ class KafkaReader(DataSourceStreamReader):
         tasks = min(self._job.buckets, -(-sum(one.length for one in ranges) // _WORTH_A_TASK) or 1)
         dealt = shares(ranges, tasks)
         fallen = silences(start, end)
-        told = [Share((), fallen, len(dealt))] if fallen else []
-        every = [*(Share(share, number=number) for number, share in enumerate(dealt)), *told]
+        idle = [Share((), fallen, len(dealt))] if fallen else []
+        every = [*(Share(share, number=number) for number, share in enumerate(dealt)), *idle]
         if not self._job.resumed_at or start != json.loads(self._job.resumed_at):
             return every
         # What a rescaled query begins with goes into its state with its first batch, which starts where no other does;

@@ -25,14 +25,14 @@ def blame(failure: BaseException, key: str) -> None:
     failure.add_note(_NOTE.format(key))
 
 
-def at_fault(told: str) -> frozenset[str]:
+def at_fault(text: str) -> frozenset[str]:
     """The keys of the members that something has failed for, by the text of a traceback; empty where nobody knows."""
-    return frozenset(_NOTED.findall(told))
+    return frozenset(_NOTED.findall(text))
 
 
-def without_note(told: str) -> str:
-    return _NOTED.sub("", told)
+def without_note(text: str) -> str:
+    return _NOTED.sub("", text)
 
 
-def told_with_notes(failure: BaseException) -> str:
+def text_with_notes(failure: BaseException) -> str:
     return "\n".join([str(failure), *getattr(failure, "__notes__", ())])

@@ -27,8 +27,8 @@ def late_rows(dataflow: Dataflow, late: Late) -> pa.Table:
     names = {name: declared for name in late.rows.column_names if (declared := _declared(name)) is not None}
     values = json_text.objects(late.rows.select(list(names)).rename_columns(list(names.values()))).to_arrow()
     time = late.rows.column(watermark.column).type
-    told = (dataflow.source(late.edge).name, _declared(watermark.column) or watermark.column, _shown(late, time))
-    constant = [pa.array([text] * late.rows.num_rows, pa.string()) for text in told]
+    constants = (dataflow.source(late.edge).name, _declared(watermark.column) or watermark.column, _shown(late, time))
+    constant = [pa.array([text] * late.rows.num_rows, pa.string()) for text in constants]
     return pa.table([values.cast(pa.string()), *constant], schema=LATE_ROWS)
 
 

@@ -158,7 +158,7 @@ def _size(message: OutgoingMessage, sink: Sink) -> int:
 
 
 def _late_size(message: OutgoingMessage) -> int:
-    return len(message["value"]) + sum(len(name) + len(told) for name, told in message["headers"])
+    return len(message["value"]) + sum(len(name) + len(header) for name, header in message["headers"])
 
 
 def _too_large(message: OutgoingMessage, size: int, topic: str, job: Job) -> OutgoingMessage:

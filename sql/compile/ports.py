@@ -25,8 +25,8 @@ def port_of(node: Node, keys: tuple[str, ...]) -> Port:
     source, watermark, upserts = source_of(node), node.output_watermark, node.upserts
     if source is None:
         # What was late has been left out where the rows came in; what got past that is taken back by its like.
-        told = replace(watermark, drops_late=False) if watermark is not None else None
-        return Port(node.schema, keys, Ingest.CHANGES, watermark=told)
+        relaxed = replace(watermark, drops_late=False) if watermark is not None else None
+        return Port(node.schema, keys, Ingest.CHANGES, watermark=relaxed)
     identity, kind = _identity(node, keys), source.stream.kind
     if upserts is None and source.trusted and kind != Kind.APPEND and len(identity) == len(node.schema):
         return Port(node.schema, keys, Ingest.CHANGES)

@@ -17,7 +17,7 @@ from dovetail.sql.expressions.evaluate import quoted, run
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.nodes import Content, LookupTable, Node, Scan, Static
 from dovetail.sql.plan.properties import walk
-from dovetail.sql.syntax.faults import told_in_order
+from dovetail.sql.syntax.faults import unforeseen_as_errors
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Snapshot:
             raise SqlError(
                 str(fault).split("\n")[0], where="a query over table(x)", fix="check the values that it meets"
             ) from None
-        with told_in_order("answering it"):
+        with unforeseen_as_errors("answering it"):
             kinds = self.columns.values()
             columns = [
                 decimal_text.cast(column, kind, safe=False) for column, kind in zip(rows.columns, kinds, strict=True)

@@ -48,10 +48,10 @@ def refused_part(tree: exp.Expr, types: Mapping[str, pa.DataType], type_of: Type
 def misfit(node: exp.Expr, types: Mapping[str, pa.DataType], fault: EngineRefused) -> SqlError:
     """``fault`` in the words of the user, who wrote ``node``."""
     read = dict.fromkeys(column.name for column in node.find_all(exp.Column))
-    told = " and ".join(f"{name} is {_named(types[name])}" for name in read if name in types)
+    operands = " and ".join(f"{name} is {_named(types[name])}" for name in read if name in types)
     written = node.sql(dialect="clickhouse").replace('"', "")
     return SqlError(
-        f"{written} has no value, as {told}" if told else f"{written} has no value",
+        f"{written} has no value, as {operands}" if operands else f"{written} has no value",
         where=fault.where,
         fix="give it what fits, or change a type: CAST(x AS type)",
     )

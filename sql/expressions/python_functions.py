@@ -44,8 +44,8 @@ class PythonFunction:
     def call(self) -> str:
         """Its name in the engine's SQL."""
         # Not packed: what a packer makes of a text is not the same everywhere.
-        told = [self.name, list(map(_written, self.takes)), _written(self.gives), self.body, self.volatile]
-        spelled = base64.b32encode(json.dumps(told, separators=(",", ":")).encode()).decode()
+        definition = [self.name, list(map(_written, self.takes)), _written(self.gives), self.body, self.volatile]
+        spelled = base64.b32encode(json.dumps(definition, separators=(",", ":")).encode()).decode()
         return _PREFIX + spelled.rstrip("=").lower()
 
     def over(self, arguments: Sequence[exp.Expr]) -> exp.Expr:

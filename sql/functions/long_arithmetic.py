@@ -101,8 +101,8 @@ def _brought_down(division: exp.Expr, power: str, grown: str) -> exp.Expr:
     tree = _let(division, f"struct_pack(quotient := n_.quotient, rest := n_.rest, {guess}, {kept})")
     rest = f"rest := (n_.rest - n_.guess * (n_.divisor // {power})) * {power} - n_.guess * (n_.divisor % {power})"
     tree = _let(tree, f"struct_pack(quotient := {grown.format(power=power)}, {rest}, {kept})")
-    told = "quotient := n_.quotient + n_.rest // n_.divisor, rest := n_.rest % n_.divisor"
-    return _let(tree, f"struct_pack({told}, {kept})")
+    fields = "quotient := n_.quotient + n_.rest // n_.divisor, rest := n_.rest % n_.divisor"
+    return _let(tree, f"struct_pack({fields}, {kept})")
 
 
 def _let(value: exp.Expr, body: str) -> exp.Expr:

@@ -305,8 +305,8 @@ class _Pull:
         if not below.correlated:
             return replace(below, node=replace(node, input=below.node))
         calls = [call for _, call in node.calls] if isinstance(node, Over) else []
-        told = all(self._tells_apart(term, below.node) for term in below.terms)
-        if below.computed or not told or any(map(self._reads, calls)):
+        tells_apart = all(self._tells_apart(term, below.node) for term in below.terms)
+        if below.computed or not tells_apart or any(map(self._reads, calls)):
             raise self.refused("the first rows, or a window function, of rows that the row around tells by no equality")
         by = tuple(dict.fromkeys([*node.by, *self._read(below.node, below.terms)]))
         return _Pulled(replace(node, input=below.node, by=by), below.terms)

@@ -46,7 +46,7 @@ def fault_at(
 
 
 @contextmanager
-def told_in_order(doing: str) -> Iterator[None]:
+def unforeseen_as_errors(doing: str) -> Iterator[None]:
     """The last resort for a statement: what no rule has foreseen is an error with what, where and fix, its traceback in
     the log. Raises DovetailError alone.
     """

@@ -18,7 +18,7 @@ from dovetail.changelog.errors import SqlError, SyntaxFault
 from dovetail.sql.syntax.bounds.statement_bounds import expect_flat_comments, expect_short
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import Dovetail
-from dovetail.sql.syntax.faults import fault_at, told_in_order
+from dovetail.sql.syntax.faults import fault_at, unforeseen_as_errors
 from dovetail.sql.syntax.grammar import commands, rows
 from dovetail.sql.syntax.grammar.alter import alter, explain_alter
 from dovetail.sql.syntax.grammar.create import create
@@ -49,7 +49,7 @@ def parse(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | None 
 
     Raises SqlError for the first that is none.
     """
-    with told_in_order("reading it"):
+    with unforeseen_as_errors("reading it"):
         try:
             return bound(text, _statements(text, rules), arguments, rules)
         except SyntaxFault as slip:

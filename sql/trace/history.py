@@ -142,8 +142,8 @@ class History:
     def _tell_near(self, scan: Scan, near: pa.Table, seeks: list[Sought]) -> None:
         if not near.num_rows:
             return
-        told = zip(*(one.described(near) for one in seeks), strict=True)
-        for number, texts in zip(self._numbers(scan, near), told, strict=True):
+        descriptions = zip(*(one.described(near) for one in seeks), strict=True)
+        for number, texts in zip(self._numbers(scan, near), descriptions, strict=True):
             self.ledger.lost([number], "; ".join(filter(None, texts)))
 
     def _tell_dead(self, scan: Scan, bad: Mapping[str, Any]) -> None:
@@ -187,10 +187,10 @@ class History:
 
     def _not_taken_back(self, scan: Scan, records: pa.Table) -> list[int]:
         """The insertions that remain: a retraction takes the oldest row that equals it, its times aside."""
-        told = [internal for internal, name in scan.columns if not scan.stream.of_record(name)]
+        value_columns = [internal for internal, name in scan.columns if not scan.stream.of_record(name)]
         open_rows: dict[str, list[int]] = {}
         numbers, deltas = records.column(NUMBER).to_pylist(), records.column(DELTA).to_pylist()
-        for row, number, delta in zip(records.select(told).to_pylist(), numbers, deltas, strict=True):
+        for row, number, delta in zip(records.select(value_columns).to_pylist(), numbers, deltas, strict=True):
             equal = open_rows.setdefault(_row(row), [])
             if delta > 0:
                 equal.append(number)

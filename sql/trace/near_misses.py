@@ -119,7 +119,7 @@ def mentions(key: bytes | None, value: bytes | None, seeks: list[Sought], names:
     names   internal name → declared name of the columns
     """
     members = _object(key) | _object(value)
-    told = False
+    found = False
     for one in seeks:
         name = names.get(one.expr.plain or "")
         if name is None:
@@ -127,12 +127,12 @@ def mentions(key: bytes | None, value: bytes | None, seeks: list[Sought], names:
         if name in members:
             if normalised(members[name]) not in one.normal:
                 return False
-            told = True
+            found = True
             continue
         texts = [str(wanted).encode() for wanted in one.values]
-        told |= not members and any(text in (value or b"") + b" " + (key or b"") for text in texts)
-        told |= key is not None and normalised(key.decode(errors="replace")) in one.normal
-    return told
+        found |= not members and any(text in (value or b"") + b" " + (key or b"") for text in texts)
+        found |= key is not None and normalised(key.decode(errors="replace")) in one.normal
+    return found
 
 
 def _object(text: bytes | None) -> dict[str, object]:

@@ -28,16 +28,16 @@ def test_only_what_former_releases_would_read_wrongly_has_a_format_that_they_ref
 
 
 @pytest.mark.parametrize(
-    ("written", "told", "way_out"),
+    ("written", "reason", "way_out"),
     [
         (FORMAT + 1, f"format {FORMAT + 1}", "which is newer"),
         (None, "format none", "that wrote it;"),
         ("x", "x", "it;"),
     ],
 )
-def test_a_text_of_another_format_is_refused_with_the_way_out(written: object, told: str, way_out: str) -> None:
+def test_a_text_of_another_format_is_refused_with_the_way_out(written: object, reason: str, way_out: str) -> None:
     members = {**json.loads(STATEFUL.text), "format": written, "plan": ["in", "another", "form"]}
-    with pytest.raises(CheckpointMismatch, match=f"{told}, and this release reads format {FORMAT}") as refused:
+    with pytest.raises(CheckpointMismatch, match=f"{reason}, and this release reads format {FORMAT}") as refused:
         QueryOrigin.read(json.dumps(members), where="here")
     assert way_out in refused.value.fix
 

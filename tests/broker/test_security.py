@@ -200,8 +200,8 @@ def set_password(secure: SecureBroker, password: str) -> None:
 
 def test_nothing_that_is_printed_holds_a_secret() -> None:
     login = PasswordLogin("PLAIN", USER, PASSWORD)
-    shown = [login, TokenLogin("http://x", USER, SECRET), Tls(key_password=SECRET)]
+    secrets = [login, TokenLogin("http://x", USER, SECRET), Tls(key_password=SECRET)]
     brokers = BrokerAddress("a:1", BrokerSecurity(Tls(), login))
-    told = " ".join(f"{one} {one!r}" for one in [*shown, brokers])
-    assert PASSWORD not in told
-    assert SECRET not in told
+    shown = " ".join(f"{one} {one!r}" for one in [*secrets, brokers])
+    assert PASSWORD not in shown
+    assert SECRET not in shown

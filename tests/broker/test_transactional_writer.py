@@ -143,11 +143,11 @@ def test_a_producer_that_waits_for_its_messages_says_that_it_is_fenced(
     producer.init_transactions(target.call_s)
     producer.begin_transaction()
     TransactionalWriter(target, 0)
-    told: list[object] = []
+    errors: list[object] = []
     # It may hear of it while it still takes messages.
     with suppress(KafkaException):
         for _ in range(2000):
-            producer.produce(output, b"v", on_delivery=lambda error, _message: told.append(error))
+            producer.produce(output, b"v", on_delivery=lambda error, _message: errors.append(error))
 
     with pytest.raises(BrokerError) as refused:
         getattr(producer, call)(target.call_s)

@@ -106,9 +106,9 @@ def test_a_letter_fits_its_topic_whatever_its_reason_is(reason: str, dead_letter
     dead_letter = row_too_large(
         b"k", value, topic="t" * 249, query="q" * 249, reason=reason, dead_letter_bytes=dead_letter_bytes
     )
-    told = dict(dead_letter.headers)["dovetail.reason"]
-    assert len(told) <= 1_000
-    assert told.decode().endswith("\u2026")
+    reason_header = dict(dead_letter.headers)["dovetail.reason"]
+    assert len(reason_header) <= 1_000
+    assert reason_header.decode().endswith("\u2026")
     size = (
         len(dead_letter.key or b"")
         + len(dead_letter.value or b"")
@@ -146,11 +146,11 @@ def test_no_records_are_no_letters() -> None:
 
 @given(st.sets(st.integers(0, 60), min_size=1))
 def test_a_mark_tells_the_offsets_that_were_put_back(offsets: set[int]) -> None:
-    told = topic([mark(sorted(offsets))])
-    [(partition, at_ms, ranges)] = replayed_offsets(told)
+    records = topic([mark(sorted(offsets))])
+    [(partition, at_ms, ranges)] = replayed_offsets(records)
     assert (partition, at_ms) == (0, WRITTEN.timestamp() * 1000)
     assert {one for first, last in ranges for one in range(first, last + 1)} == offsets
-    assert dead_letter_rows(told).num_rows == 0
+    assert dead_letter_rows(records).num_rows == 0
 
 
 @pytest.mark.parametrize(

@@ -107,5 +107,5 @@ def _is_open(call: ast.Call) -> bool:
     of = ast.unparse(call.func.value)
     target = ast.unparse(call.args[1] if of == "pc" else call.args[0])
     engine = of in ("decimal_text", "exp", "dialect") or of.endswith((".base", ".dialect"))
-    told = target.isupper() or target.startswith("pl.") or (target.startswith("pa.") and "decimal" not in target)
-    return not (engine or told)
+    other = target.isupper() or target.startswith("pl.") or (target.startswith("pa.") and "decimal" not in target)
+    return not (engine or other)

@@ -162,8 +162,8 @@ class ServicesHost:
                 self._own(topic), record.value, record.key, timestamp=record.timestamp_ms, on_delivery=note
             )
         if self._producer.flush(_CALL_S) or refused:
-            told = ": ".join(["the broker did not take the input of a step", *refused[:1]])
-            raise ServiceUnavailable(told, where=topic)
+            message = ": ".join(["the broker did not take the input of a step", *refused[:1]])
+            raise ServiceUnavailable(message, where=topic)
 
     def records(self, topic: str) -> Sequence[Record]:
         name = self._own(topic)

@@ -29,7 +29,7 @@ def _select(case: Case) -> Select:
     return statement
 
 
-def _told_by_content(case: Case) -> bool:
+def _is_checked_by_content(case: Case) -> bool:
     """Whether what the tables hold in the end is all that the answer hangs on."""
     if case.expect.mode is Mode.ERROR or case.may_refuse or case.id == OPEN or set(case.tags) & set(NO_BATCH):
         return False
@@ -43,7 +43,7 @@ def _told_by_content(case: Case) -> bool:
 
 
 def test_the_plans_of_the_cases_as_batches() -> None:
-    outcomes = {case.id: _answers_as_expected(case) for case in filter(_told_by_content, load(CASES).cases)}
+    outcomes = {case.id: _answers_as_expected(case) for case in filter(_is_checked_by_content, load(CASES).cases)}
     assert [name for name, right in outcomes.items() if right is False] == []
     assert len([name for name, right in outcomes.items() if right]) >= ENOUGH
 

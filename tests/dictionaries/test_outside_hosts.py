@@ -349,13 +349,13 @@ def test_no_proxy_and_no_netrc_of_the_environment(monkeypatch: pytest.MonkeyPatc
     """The one would reach what is refused here, the other lends logins to whoever writes a URL."""
     sent: list[bytes] = []
 
-    def told(taken: socket.socket) -> None:
+    def take(taken: socket.socket) -> None:
         text(OK, ROW)(taken)
 
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password hunter2\n")
     (tmp_path / "netrc").chmod(0o600)
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    with answering(lambda taken: sent.append(b"proxy")) as proxy, answering(told) as port:
+    with answering(lambda taken: sent.append(b"proxy")) as proxy, answering(take) as port:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy}")
         with closing(opened(get(port))) as made:

@@ -122,10 +122,10 @@ def test_who_is_refused_is_told_once_what_to_change(secure: SecureRedis, case: s
         assert names(hybrid.lookup(["a"], NOW_MS)) == ["pen"]
         last = hybrid.statistics()["last_exception"]
         settle(lambda: any(line["event"] == "dictionary.listener_lost" for line in lines))
-    for told in (str(refused.value), last):
-        assert reason in told
-        assert fix in told
-        assert "\n  where: " in told
+    for message in (str(refused.value), last):
+        assert reason in message
+        assert fix in message
+        assert "\n  where: " in message
     for hidden in (PASSWORD, "wr0ng"):
         assert hidden not in f"{refused.value} {last} {lines}"
     warned = [(line["reason"], line["fix"]) for line in lines if line["event"] == "dictionary.listener_lost"]

@@ -30,7 +30,7 @@ _FORMS_OF_A_PASSWORD = ("password_env", "password_file")
 _NAMED_WITH_LAYOUTS = ("lifetime(min a max b)", "lifetime")
 
 
-def told(cell: str) -> dict[str, str]:
+def options_of(cell: str) -> dict[str, str]:
     """Option and default, as a cell gives them: ```PORT 3306` `USER` `PATH` (required)``."""
     spans = re.findall(r"`([^`]+)`( \(required\))?", cell)
     named = {span.lower(): ("required" if required else "") for span, required in spans}
@@ -61,8 +61,8 @@ def test_the_page_has_all_sources_and_no_other() -> None:
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_a_source_has_these_options_and_defaults(kind: str) -> None:
-    of_a_table = told(OF_A_TABLE) if kind in TABLE_OR_QUERY else {}
-    assert told(SOURCE_ROWS[kind]) | of_a_table == declared(SOURCES[kind])
+    of_a_table = options_of(OF_A_TABLE) if kind in TABLE_OR_QUERY else {}
+    assert options_of(SOURCE_ROWS[kind]) | of_a_table == declared(SOURCES[kind])
     assert ("those of a table" in SOURCE_ROWS[kind]) == (kind in TABLE_OR_QUERY)
 
 
@@ -83,7 +83,7 @@ def test_the_page_has_all_layouts_and_no_other() -> None:
 
 @pytest.mark.parametrize("kind", LAYOUTS)
 def test_a_layout_has_these_parameters_and_defaults(kind: str) -> None:
-    assert told(LAYOUT_ROWS[kind]) == declared(LAYOUTS[kind])
+    assert options_of(LAYOUT_ROWS[kind]) == declared(LAYOUTS[kind])
 
 
 def test_the_options_that_are_refused_are_named() -> None:
@@ -122,6 +122,6 @@ def test_the_page_has_all_answers_to_an_error() -> None:
 
 
 def test_the_page_has_all_figures_and_no_other() -> None:
-    told_elsewhere = {"name", "type", "key", "source", "lifetime_min", "lifetime_max"}
+    in_other_statements = {"name", "type", "key", "source", "lifetime_min", "lifetime_max"}
     named = {name for row in PAGE.rows("column", "meaning") for name in code_of(row[0])}
-    assert named == set(DICTIONARIES.names) - told_elsewhere
+    assert named == set(DICTIONARIES.names) - in_other_statements

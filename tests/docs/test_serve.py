@@ -78,8 +78,8 @@ class Client:
 
 @pytest.mark.parametrize("role", Role)
 def test_the_page_has_the_statements_of_each_role(role: Role) -> None:
-    [told] = [row[1] for row in PAGE.rows("role", "may") if code_of(row[0]) == [role.value]]
+    [permitted] = [row[1] for row in PAGE.rows("role", "may") if code_of(row[0]) == [role.value]]
     words = {text.split()[0] for text in BY_ROLE[role]}
     assert words <= set(STATEMENTS)
-    assert words == {word for word in re.findall(r"[A-Z]+", told) if word in STATEMENTS}
+    assert words == {word for word in re.findall(r"[A-Z]+", permitted) if word in STATEMENTS}
     assert all(role_of(type(parse_one(text))) is role for text in BY_ROLE[role])

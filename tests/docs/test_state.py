@@ -95,17 +95,17 @@ def test_the_page_shows_what_views_hold_apart_and_over_a_view(session: Session) 
         [on_page] = re.findall(rf"^    {statement};\n\n```text\n(.*?)```", PAGE.text, re.MULTILINE | re.DOTALL)
         assert without_bytes(shown(session, statement)) == without_bytes(on_page)
     figures = [held[name] for name in ("purchases_customers", "city_of_them", "name_of_them", "mean_of_them")]
-    for told in ([held[name] for name in ("by_city", "by_name", "mean_of_each")], figures):
-        assert f"| {' + '.join(map(str, told))} = {sum(told)} |" in PAGE.text
+    for counts in ([held[name] for name in ("by_city", "by_name", "mean_of_each")], figures):
+        assert f"| {' + '.join(map(str, counts))} = {sum(counts)} |" in PAGE.text
 
 
 @pytest.mark.services
 def test_the_log_has_the_warning_of_the_page(session: Session) -> None:
     lines = (session.context.settings.query_logs / "priced.log").read_text().splitlines()
     [warning] = [line for line in lines if "skewed key" in line]
-    [told] = [code for code in PAGE.code if code.startswith("skewed key")]
+    [expected] = [code for code in PAGE.code if code.startswith("skewed key")]
 
-    assert f"{told}, and each row of the other side" in warning
+    assert f"{expected}, and each row of the other side" in warning
 
 
 @pytest.mark.services

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from IPython.core.magic_arguments import MagicArgumentParser
 
 from dovetail.changelog.errors import SqlError, UnknownName
-from dovetail.notebook.failures import CellFailed, told
+from dovetail.notebook.failures import CellFailed, as_cell_failures
 from dovetail.notebook.live_table import LiveTable
 from dovetail.notebook.options import cell_options, changes_options, settings_of
 from dovetail.notebook.tables import Bundle, answer_of, lines_of, table_of
@@ -91,14 +91,14 @@ def test_it_says_how_it_has_ended(end: type[BaseException], told_as: str) -> Non
 
 
 def test_an_error_is_text_with_its_place_and_no_secret() -> None:
-    with pytest.raises(CellFailed) as failed, told():
+    with pytest.raises(CellFailed) as failed, as_cell_failures():
         raise UnknownName("there is no x in PASSWORD 'secret'", where="line 1", fix="write y")
     [shown] = failed.value._render_traceback_()
     assert shown.splitlines()[1:] == ["  where: line 1", "  fix:   write y"]
     assert "secret" not in shown
-    with pytest.raises(CellFailed, match="no room"), told():
+    with pytest.raises(CellFailed, match="no room"), as_cell_failures():
         raise OSError(28, "no room", "/a/folder")
-    with pytest.raises(ZeroDivisionError), told():
+    with pytest.raises(ZeroDivisionError), as_cell_failures():
         _ = 1 // 0
 
 

@@ -109,7 +109,7 @@ def test_a_hot_key_is_paired_and_tested_in_blocks(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_leaves_is_told_apart_by_path() -> None:
-    told = pa.schema([*A.schema, pa.field(PATH, pa.int8())])
-    made = decoded(told, rows((1, "a", 1, 0), (2, "b", None, 1)), 0)
+    with_path = pa.schema([*A.schema, pa.field(PATH, pa.int8())])
+    made = decoded(with_path, rows((1, "a", 1, 0), (2, "b", None, 1)), 0)
     assert net(OnPath(1, ("a.v", "a.k"))(made)) == Counter({(None, 2): 1})
-    assert OnPath(1, ("a.v",)).of(told) == pa.schema([A.schema.field("a.v")])
+    assert OnPath(1, ("a.v",)).of(with_path) == pa.schema([A.schema.field("a.v")])

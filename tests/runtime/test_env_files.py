@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime import env_files
-from dovetail.runtime.environment.told_files import tell_files
+from dovetail.runtime.environment.env_files import tell_files
 from dovetail.runtime.settings import read_settings
 from dovetail.services.known_stacks import found_settings
 

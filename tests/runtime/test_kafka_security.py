@@ -69,7 +69,7 @@ def test_a_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "what"),
     [
         ({"SECURITY_PROTOCOL": "tls"}, "setting DOVETAIL_KAFKA_SECURITY_PROTOCOL: .*'sasl_ssl'"),
         ({"SASL_PASSWORD": "s3cret"}, "DOVETAIL_KAFKA_SECURITY_PROTOCOL is not"),
@@ -89,9 +89,9 @@ def test_a_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
     ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
 )
-def test_what_makes_no_whole_is_refused(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], told: str) -> None:
+def test_what_makes_no_whole_is_refused(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], what: str) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(PREFIX + name, value)
-    with pytest.raises(StackError, match=told) as refused:
+    with pytest.raises(StackError, match=what) as refused:
         read_settings()
     assert "s3cret" not in str(refused.value)

@@ -76,8 +76,8 @@ def _with_bus() -> int:
 
 
 def _is_ready(node: Server) -> bool:
-    [(told,)] = node.rows("CLUSTER INFO")
-    return "cluster_state:ok" in str(told) and "cluster_known_nodes:2" in str(told)
+    [(info,)] = node.rows("CLUSTER INFO")
+    return "cluster_state:ok" in str(info) and "cluster_known_nodes:2" in str(info)
 
 
 def _answers(server: Server) -> bool:

@@ -97,8 +97,8 @@ class SparkCluster:
 
     def _started(self, kind: str, *arguments: str) -> SparkDaemon:
         name = f"{kind}{len(self.daemons)}"
-        told = ("--properties-file", str(self.conf), *arguments)
-        self.daemons.append(_started(name, self.folder / name, (f"{kind}.{kind.capitalize()}", *told)))
+        given = ("--properties-file", str(self.conf), *arguments)
+        self.daemons.append(_started(name, self.folder / name, (f"{kind}.{kind.capitalize()}", *given)))
         return self.daemons[-1]
 
     def close(self) -> None:

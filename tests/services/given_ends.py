@@ -62,7 +62,7 @@ def report(catalog: Catalog, name: str, offsets: Ends, starts: Ends | None = Non
     """What the runner says of a query."""
     begun = {topic: dict.fromkeys(partitions, 0) for topic, partitions in offsets.items()} | (starts or {})
     progress = {
-        told: {topic: {str(partition): offset for partition, offset in of.items()} for topic, of in found.items()}
-        for told, found in (("starts", begun), ("offsets", offsets))
+        kind: {topic: {str(partition): offset for partition, offset in of.items()} for topic, of in found.items()}
+        for kind, found in (("starts", begun), ("offsets", offsets))
     }
     catalog.report(catalog.query(name).id, now_ms=0, progress=progress)

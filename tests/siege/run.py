@@ -102,8 +102,8 @@ class Besieger:
         self.send("POST", "/v1/sql", orjson.dumps({"sql": sql}), {"Content-Type": "application/json"})
 
     def send(self, verb: str, path: str, body: bytes, headers: Mapping[str, str]) -> None:
-        told = f"{verb} {path} {dict(headers)} {body!r}"
-        self.account.take(told, lambda: self._asked(verb, path, body, headers))
+        request = f"{verb} {path} {dict(headers)} {body!r}"
+        self.account.take(request, lambda: self._asked(verb, path, body, headers))
 
     def _asked(self, verb: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
         """The answer; of a request that has no place, once a place is free: one is asked for after the other."""

@@ -22,7 +22,7 @@ from dovetail.spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
 
 _WAIT_S = 30.0
 
-_TOLD = """
+_RAISES = """
 import json, os, sys
 print(json.dumps([__name__, sys.argv[1:], os.getcwd(), os.environ.get("WORD"), sys.stdin.read()]))
 """
@@ -38,7 +38,7 @@ request = Request("forked_knows", (), ".", dict(os.environ))
 print(server.fork(request, (0, 1, 2)).wait(30), server.pid, server.folder)
 """
 _MODULES = {
-    "told": _TOLD,
+    "told": _RAISES,
     "code": "import sys; sys.exit(int(sys.argv[1]))",
     "says": "import sys; sys.exit('no')",
     "fails": "raise ValueError('no')",

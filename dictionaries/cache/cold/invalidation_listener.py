@@ -44,7 +44,7 @@ class Listener:
         self._on_message = on_message
         self._on_gap = on_gap
         self._tried = Event()
-        self._told: RedisFault | None = None
+        self._reported: RedisFault | None = None
         self.is_listening = False
         self.thread = SupervisedThread(f"listen {channel}", self._run, failed)
         self.thread.start()
@@ -64,7 +64,7 @@ class Listener:
             try:
                 self._listen()
             except (redis.RedisError, OSError) as error:
-                self._told = self._tell_once(fault_of(error))
+                self._reported = self._tell_once(fault_of(error))
             finally:
                 listened, self.is_listening = self.is_listening, False
                 if listened:
@@ -75,7 +75,7 @@ class Listener:
 
     def _tell_once(self, fault: RedisFault) -> RedisFault:
         """What goes on is not said again: it is tried every second."""
-        if fault != self._told:
+        if fault != self._reported:
             say = _log.warning if fault.refuses else _log.info
             say("dictionary.listener_lost", channel=self._channel, reason=fault.what, fix=fault.fix)
         return fault
@@ -97,7 +97,7 @@ class Listener:
                     # What was published before this moment was missed; what comes after it is heard.
                     self._on_gap()
                     self.is_listening = True
-                    self._told = None
+                    self._reported = None
                     self.thread.mark_healthy()
                     self._tried.set()
                 elif message["type"] == "message":

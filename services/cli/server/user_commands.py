@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from dovetail.runtime.clock import now_ms
-from dovetail.services.cli.failures import told
+from dovetail.services.cli.failures import reporting_errors
 from dovetail.services.cli.row_format import Format
 from dovetail.services.cli.show import Screen
 from dovetail.services.known_stacks import found_settings
@@ -17,7 +17,7 @@ _USERS = pa.schema([("user", pa.string()), ("role", pa.string()), ("since", pa.t
 
 def add(name: str, role: Role) -> None:
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         token = UserFile.of(found_settings(say=screen.note)).add(name, role, now_ms())
         screen.note(f'the token of "{name}", {role}; it is shown this once:')
         screen.raw(token)
@@ -25,7 +25,7 @@ def add(name: str, role: Role) -> None:
 
 def list_users(output: Format) -> None:
     screen = Screen(output)
-    with told(screen):
+    with reporting_errors(screen):
         users = UserFile.of(found_settings(say=screen.note)).read() or ()
         rows = [{"user": user.name, "role": user.role.value, "since": user.added_ms} for user in users]
         screen.rows(pa.Table.from_pylist(rows, schema=_USERS))
@@ -33,6 +33,6 @@ def list_users(output: Format) -> None:
 
 def revoke(name: str) -> None:
     screen = Screen()
-    with told(screen):
+    with reporting_errors(screen):
         UserFile.of(found_settings(say=screen.note)).revoke(name)
         screen.note(f'the token of "{name}" is worth nothing any more', style="green")

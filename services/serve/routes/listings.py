@@ -81,9 +81,9 @@ async def relation(request: Request) -> Response:
         assert isinstance(created, Text)
         catalog = session.context.catalog
         users = [user.name for user in catalog.users(name)]
-        told = {"name": name, "kind": found.what.value, "definition": created.text}
-        told["columns"] = _columns(session, found)
-        return told | {"reads": sorted(catalog.used(name)), "read_by": sorted(users)}
+        members = {"name": name, "kind": found.what.value, "definition": created.text}
+        members["columns"] = _columns(session, found)
+        return members | {"reads": sorted(catalog.used(name)), "read_by": sorted(users)}
 
     return answered(await service_of(request).listings.answer(user_of(request), ask))
 

@@ -71,8 +71,8 @@ class _Stream:
                 return
 
     def end(self, why: str) -> bytes:
-        told = {"complete": "false", "why": why} if why else {"complete": "true"}
-        self._writer.write_batch(pa.RecordBatch.from_pylist([], schema=self._schema), custom_metadata=told)
+        metadata = {"complete": "false", "why": why} if why else {"complete": "true"}
+        self._writer.write_batch(pa.RecordBatch.from_pylist([], schema=self._schema), custom_metadata=metadata)
         self._writer.close()
         return self.taken()
 

@@ -74,9 +74,9 @@ class _Lines:
 
     def _begin(self, begun: Begun) -> bytes:
         self._number, self._rows, self.kind = begun.number, 0, begun.kind
-        told: dict[str, Any] = {"statement": begun.number, "kind": begun.kind}
-        told |= {"text": begun.text} if begun.schema is None else {"columns": columns_of(begun.schema)}
-        return _line({"result": told | ({"notes": begun.notes} if begun.notes else {})})
+        members: dict[str, Any] = {"statement": begun.number, "kind": begun.kind}
+        members |= {"text": begun.text} if begun.schema is None else {"columns": columns_of(begun.schema)}
+        return _line({"result": members | ({"notes": begun.notes} if begun.notes else {})})
 
     async def _portion(self, rows: pa.Table) -> AsyncGenerator[bytes, None]:
         for start in range(0, rows.num_rows, _ROWS):
@@ -91,8 +91,8 @@ class _Lines:
             await asyncio.sleep(0)
 
     def end(self, why: str, notes: tuple[str, ...] = ()) -> bytes:
-        told: dict[str, Any] = {"statement": self._number, "rows": self._rows, "complete": not why}
-        return _line({"end": told | ({"why": why} if why else {}) | ({"notes": notes} if notes else {})})
+        members: dict[str, Any] = {"statement": self._number, "rows": self._rows, "complete": not why}
+        return _line({"end": members | ({"why": why} if why else {}) | ({"notes": notes} if notes else {})})
 
 
 def _line(members: dict[str, Any]) -> bytes:

@@ -79,16 +79,16 @@ class QueryReadings:
     def now(self) -> dict[str, float]:
         """The last reading, with its rates, lag and latency."""
         rates = {f"{name}_per_s": float(_last(self.rates(name))) for name in ("rows_in", "rows_out")}
-        told = {name: self.last(name) for name in _PLACE if name not in ("ended", "read")}
+        metrics = {name: self.last(name) for name in _PLACE if name not in ("ended", "read")}
         lag = self.last("ended") - self.last("read")
-        return told | rates | {"lag": lag, "latency_ms": float(_last(self.latencies()))}
+        return metrics | rates | {"lag": lag, "latency_ms": float(_last(self.latencies()))}
 
     def series(self) -> dict[str, list[Any]]:
         """Figure → its values at ``at_ms``, for a chart; rates are those up to each reading."""
-        told = {name: self.column(name) for name in _PLACE if name not in ("ended", "read")}
-        told |= {f"{name}_per_s": np.append(np.nan, self.rates(name)) for name in ("rows_in", "rows_out")}
-        told |= {"lag": self.column("ended") - self.column("read"), "latency_ms": self.latencies()}
-        return {name: values.tolist() for name, values in told.items()}
+        metrics = {name: self.column(name) for name in _PLACE if name not in ("ended", "read")}
+        metrics |= {f"{name}_per_s": np.append(np.nan, self.rates(name)) for name in ("rows_in", "rows_out")}
+        metrics |= {"lag": self.column("ended") - self.column("read"), "latency_ms": self.latencies()}
+        return {name: values.tolist() for name, values in metrics.items()}
 
 
 def _last(values: Floats) -> float:

@@ -135,7 +135,7 @@ def _rate(hour: MetricsWindow) -> float:
 
 def _members(one: WatchedQuery) -> dict[str, Any]:
     query = one.standing.query
-    told: Mapping[str, Any] = {
+    members: Mapping[str, Any] = {
         "name": query.name,
         "view": query.view,
         "engine": query.engine,
@@ -148,4 +148,4 @@ def _members(one: WatchedQuery) -> dict[str, Any]:
     }
     readings = one.hour.readings()
     recent = np.nan_to_num(readings.rates("rows_out", _POINTS)).tolist()
-    return {**told, **readings.now(), "recent": recent}
+    return {**members, **readings.now(), "recent": recent}

@@ -25,8 +25,8 @@ def explain_alter(context: Context, statement: ExplainAlter) -> Text:
         "to read": list(_to_read(context, proposed)),
         "views below": list(_below(context, proposed)) or ["none"],
     }
-    told = ["\n".join([heading, *(f"  {line}" for line in lines)]) for heading, lines in parts.items()]
-    return Text("\n\n".join([*told, *warned(proposed.after)]))
+    sections = ["\n".join([heading, *(f"  {line}" for line in lines)]) for heading, lines in parts.items()]
+    return Text("\n\n".join([*sections, *warned(proposed.after)]))
 
 
 def _plan_difference(proposed: Proposal) -> Iterator[str]:

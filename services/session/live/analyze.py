@@ -36,9 +36,9 @@ def explain_analyze(context: Context, statement: ExplainAnalyze) -> Text:
 
 
 def _lines(node: LiveNode) -> list[str]:
-    told = figures(node)
+    shown = figures(node)
     bar = "│  " if node.inputs else "   "
-    own = [f"{bar}{told}"] if told else []
+    own = [f"{bar}{shown}"] if shown else []
     return [node.text, *own, *branches([_lines(below) for below in node.inputs])]
 
 
@@ -100,9 +100,9 @@ def time_text(busy_ns: int) -> str:
 
 def _members(node: LiveNode) -> dict[str, Any]:
     work = node.work
-    told: dict[str, Any] = {"node": node.text, "rows_out": node.rows_out}
+    members: dict[str, Any] = {"node": node.text, "rows_out": node.rows_out}
     if work is not None:
-        told |= {
+        members |= {
             "rows_in": list(work.rows_in),
             "changes": work.changes,
             "fan_out": work.fan_out,
@@ -110,12 +110,12 @@ def _members(node: LiveNode) -> dict[str, Any]:
             "batches": work.batches,
         }
     if node.held:
-        told["state"] = {part: _held(held) for part, held in sorted(node.held.items())}
+        members["state"] = {part: _held(held) for part, held in sorted(node.held.items())}
     if node.memo is not None:
-        told["memo"] = {"rows": node.memo[0], "bytes": node.memo[1]}
+        members["memo"] = {"rows": node.memo[0], "bytes": node.memo[1]}
     if node.cached is not None:
-        told["cache"] = asdict(node.cached)
-    return {**told, "inputs": [_members(below) for below in node.inputs]}
+        members["cache"] = asdict(node.cached)
+    return {**members, "inputs": [_members(below) for below in node.inputs]}
 
 
 def _held(held: ArrangementStats) -> dict[str, Any]:

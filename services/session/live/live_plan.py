@@ -85,8 +85,8 @@ class _Staged:
         below = tuple(self._node(one, beneath_step=not self._is_stage(node)) for one in node.inputs)
         if work is None:
             return LiveNode(node.line, None, None if beneath_step else self._leaving(node), held, below)
-        told = not beneath_step or self._is_shared(node)
-        return LiveNode(node.line, work, work.rows_out if told else None, held, below)
+        is_known = not beneath_step or self._is_shared(node)
+        return LiveNode(node.line, work, work.rows_out if is_known else None, held, below)
 
     def _is_stage(self, node: Node) -> bool:
         return any(one is node for one in (*self.stages.scans, *self.stages.operators))

@@ -38,8 +38,8 @@ class Cached:
         if not self.asked:
             return "0 keys"
         shares = {"hot": self.hot, "cold": self.cold, "source": self.asked - self.hot - self.cold}
-        told = ", ".join(f"{100 * count / self.asked:.0f} % {tier}" for tier, count in shares.items())
-        return f"{counted(self.asked, 'key')}: {told}"
+        by_tier = ", ".join(f"{100 * count / self.asked:.0f} % {tier}" for tier, count in shares.items())
+        return f"{counted(self.asked, 'key')}: {by_tier}"
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class KeptForLookups:
         """``progress`` of the query; what workers that do not live any more have told counts no more."""
         tables: dict[str, Cached] = {}
         memos = []
-        for worker, told in progress.get("held_by_worker", {}).items():
+        for worker, reported in progress.get("held_by_worker", {}).items():
             if worker in live:
-                for name, figures in told.get("tables", {}).items():
+                for name, figures in reported.get("tables", {}).items():
                     own = Cached(*figures)
                     tables[name] = own.beside(tables[name]) if name in tables else own
-                memos += [told["memo"]] if "memo" in told else []
+                memos += [reported["memo"]] if "memo" in reported else []
         total = (sum(rows for rows, _ in memos), sum(size for _, size in memos))
         return KeptForLookups(tables, total if memos else None)

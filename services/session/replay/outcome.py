@@ -52,12 +52,12 @@ def outcomes(
 
 
 def _chosen(reasons: pa.ChunkedArray, patterns: Sequence[str]) -> pa.ChunkedArray:
-    told = pc.fill_null(reasons, "")
+    known = pc.fill_null(reasons, "")
     if not patterns:
-        return pc.is_valid(told)
-    distinct = pc.unique(told).to_pylist()
+        return pc.is_valid(known)
+    distinct = pc.unique(known).to_pylist()
     return pc.is_in(
-        told, pa.array([one for one in distinct if any(matches(one, like) for like in patterns)], pa.string())
+        known, pa.array([one for one in distinct if any(matches(one, like) for like in patterns)], pa.string())
     )
 
 

@@ -111,8 +111,10 @@ def _records(dead_letters: pa.Table, targets: Mapping[str, Target]) -> list[Outg
     columns = ("source_topic", "source_partition", "source_time", "record_key", "record_value")
     parts: dict[tuple[str, int], list[OutgoingMessage]] = defaultdict(list)
     times = dead_letters.column("source_time").cast(pa.int64())
-    told = dead_letters.set_column(dead_letters.schema.get_field_index("source_time"), "source_time", times)
-    for topic, partition, time_ms, key, value in zip(*(told.column(name).to_pylist() for name in columns), strict=True):
+    timed = dead_letters.set_column(dead_letters.schema.get_field_index("source_time"), "source_time", times)
+    for topic, partition, time_ms, key, value in zip(
+        *(timed.column(name).to_pylist() for name in columns), strict=True
+    ):
         there = partition is not None and partition < targets[topic].partitions
         # To the library 0 is now.
         message = {"key": key, "value": value, "timestamp": time_ms or 0}

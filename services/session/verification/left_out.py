@@ -90,8 +90,8 @@ def late_of(
     if not counted:
         return {}, []
     if not topic:
-        told = "which ones, only SETTINGS late_topic would tell"
-        return {}, [_late_doubt(name, count, told) for name, count in counted.items()]
+        unknown = "which ones, only SETTINGS late_topic would tell"
+        return {}, [_late_doubt(name, count, unknown) for name, count in counted.items()]
     records = _since(query, QUERY, _records(context, topic))
     late, doubts = {}, []
     for name, count in counted.items():

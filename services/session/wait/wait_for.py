@@ -26,7 +26,7 @@ TIMEOUT_S = 60.0
 _WHERE = "WAIT FOR"
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0
-_TOLD = 3
+_LISTED = 3
 
 
 class NotIncluded(ServiceUnavailable):
@@ -115,11 +115,11 @@ def _expect_read(context: Context, chain: InputChain, wanted: Mapping[str, Parti
     """Raises SqlError for a record that was there before each reader of its topic began to read."""
     for topic, offsets in wanted.items():
         readers = [query for query in chain.between([topic]) if topic in query.reads]
-        told = [InputProgress.of(_query(context, query)) for query in readers]
-        if not all(topic in progress.first_offsets for progress in told):
+        progresses = [InputProgress.of(_query(context, query)) for query in readers]
+        if not all(topic in progress.first_offsets for progress in progresses):
             continue
         for partition, end in offsets.items():
-            begin = min(progress.start(topic, partition) for progress in told)
+            begin = min(progress.start(topic, partition) for progress in progresses)
             if begin >= end:
                 name = f"{chain.names_of(topic)}[{partition}]"
                 raise SqlError(
@@ -168,9 +168,9 @@ def _left(context: Context, chain: InputChain, inclusion: Inclusion) -> list[str
     lines = [
         f"{query.name} has read {chain.names_of(topic)}[{partition}] to {reached:,} of {end:,}"
         + ("" if context.topics.ends(topic).get(partition, 0) >= end else ", where an open transaction hides the rest")
-        for topic, partition, reached, end in missing[:_TOLD]
+        for topic, partition, reached, end in missing[:_LISTED]
     ]
-    more = len(missing) - _TOLD
+    more = len(missing) - _LISTED
     return [*lines, f"and {more:,} more partitions"] if more > 0 else lines
 
 

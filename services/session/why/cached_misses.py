@@ -21,12 +21,12 @@ def cached_misses(context: Context, dictionary: str, keys: Sequence[Any]) -> lis
         answers = context.commander.give(Misses(dictionary, keys), context.live_workers)
     except ServiceUnavailable as failure:
         return [f"what workers have cached of {dictionary} is not known: {failure.what}"]
-    lines = [line for answer in answers.given for line in told(answer, dictionary, keys)]
+    lines = [line for answer in answers.given for line in miss_lines(answer, dictionary, keys)]
     unknown = [*answers.silent, *(answer.worker for answer in answers.failed)]
     return [*lines, *(f"what {worker} has cached of {dictionary} is not known: it did not say" for worker in unknown)]
 
 
-def told(answer: Answer, dictionary: str, keys: Sequence[Any]) -> Iterator[str]:
+def miss_lines(answer: Answer, dictionary: str, keys: Sequence[Any]) -> Iterator[str]:
     """Of the misses that a worker has told; what is none is passed over, for anybody may write to the topic."""
     listed = answer.outcome.detail.get("misses") if answer.outcome.ok else None
     for miss in listed if isinstance(listed, list) else []:

@@ -36,7 +36,7 @@ _LOG = logging.getLogger("dovetail.worker")
 _ATTEMPTS = 3
 _PAUSES = Backoff(first_s=0.05, longest_s=2.0)
 _DEFECT = 20
-_TOLD_AFTER_S = 1.0
+_REPORTED_AFTER_S = 1.0
 """A service that answers again so soon was not away."""
 
 
@@ -138,7 +138,7 @@ class Retries:
                 external = not rejected and _is_external(failure)
                 left = 0 if rejected else left - (not external)
                 waited_s = time.monotonic() - started_s
-                self.waits_for = str(failure) if external and waited_s > _TOLD_AFTER_S else ""
+                self.waits_for = str(failure) if external and waited_s > _REPORTED_AFTER_S else ""
                 if not external and not left:
                     return None, failure
                 if external and waited_s > self._wait_s:

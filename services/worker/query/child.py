@@ -290,11 +290,11 @@ class LookupQuery:
             return
 
     def _look_for_standstill(self) -> None:
-        told = self._standstill.look(self.lanes.held(), self.lanes.let_go())
-        if told:
-            _LOG.error('query "%s": stands still: %s; what its threads do:', self.query.name, told)
+        standstill = self._standstill.look(self.lanes.held(), self.lanes.let_go())
+        if standstill:
+            _LOG.error('query "%s": stands still: %s; what its threads do:', self.query.name, standstill)
             faulthandler.dump_traceback()
-            self.fail(ServiceUnavailable(f"stood still: {told}", where=f'query "{self.query.name}"'))
+            self.fail(ServiceUnavailable(f"stood still: {standstill}", where=f'query "{self.query.name}"'))
 
     def _ends(self, partitions: Collection[int]) -> PartitionOffsets:
         topic = self.flow.scan.topic
@@ -333,9 +333,9 @@ class LookupQuery:
         if error.retry:
             _LOG.warning('query "%s": ended by its environment\n%s', self.query.name, redacted(str(error)))
             return WAITS
-        told = redacted(str(error))
-        _LOG.error('query "%s": failed\n%s', self.query.name, told)
-        self.catalog.report(self.query.id, now_ms=now_ms(), actual=Actual.FAILED, error=told)
+        message = redacted(str(error))
+        _LOG.error('query "%s": failed\n%s', self.query.name, message)
+        self.catalog.report(self.query.id, now_ms=now_ms(), actual=Actual.FAILED, error=message)
         return FAILED
 
     # -- asked from outside
@@ -401,10 +401,10 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         query.open()
     except (DovetailError, OSError) as failure:
         return query.given_up(error_of(failure, f'query "{arguments.name}"'))
-    return asyncio.run(_until_told(query, listener, pulse))
+    return asyncio.run(_run_until_signal(query, listener, pulse))
 
 
-async def _until_told(query: LookupQuery, listener: socket.socket, pulse: Pulse) -> int:
+async def _run_until_signal(query: LookupQuery, listener: socket.socket, pulse: Pulse) -> int:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -55,8 +55,8 @@ def waits_for(progress: Mapping[str, Any], workers: Collection[str]) -> str:
     """Why one of these workers waits for a service; '' while none does. What a worker that is gone has said last counts
     no more.
     """
-    told = progress.get("waits_by_worker", {})
-    return next(filter(None, (told.get(worker, "") for worker in sorted(workers))), "")
+    reported = progress.get("waits_by_worker", {})
+    return next(filter(None, (reported.get(worker, "") for worker in sorted(workers))), "")
 
 
 def _texts(offsets: Mapping[int, int]) -> dict[str, int]:

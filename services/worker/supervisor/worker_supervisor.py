@@ -178,10 +178,10 @@ def _failure(child: Child, code: int) -> Failure | None:
     """None where the child has said in the catalog itself how the query is."""
     if code in (0, FAILED):
         return None
-    told = redacted(child.last_words())
-    return Failure(
-        told if code == WAITS else f"{child.killed_for or f'the process of the query ended with code {code}'}\n{told}"
-    )
+    last_words = redacted(child.last_words())
+    if code == WAITS:
+        return Failure(last_words)
+    return Failure(f"{child.killed_for or f'the process of the query ended with code {code}'}\n{last_words}")
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:

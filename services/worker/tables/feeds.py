@@ -22,7 +22,7 @@ _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 5_000
 _CALL_S = 10.0
 _LOOK_S = 5.0
-_TOLD_EVERY_S = 60.0
+_REPORT_EVERY_S = 60.0
 
 
 class FeedReader:
@@ -145,13 +145,13 @@ class _Complaints:
         self._what = what
         self._count = 0
         self._reason = ""
-        self._told_s = float("-inf")
+        self._reported_s = float("-inf")
 
     def add(self, changes: SourceChanges) -> None:
         self._count += changes.rejected
         self._reason = self._reason or changes.reason
 
     def tell(self, now_s: float) -> None:
-        if self._count and now_s - self._told_s >= _TOLD_EVERY_S:
+        if self._count and now_s - self._reported_s >= _REPORT_EVERY_S:
             _LOG.warning("%s: %d records left out, the first: %s", self._what, self._count, self._reason)
-            self._count, self._reason, self._told_s = 0, "", now_s
+            self._count, self._reason, self._reported_s = 0, "", now_s

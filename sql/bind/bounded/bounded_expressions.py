@@ -54,7 +54,7 @@ class BoundedExpressions:
 
     def value(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
         alone, within = self._apart(expression, scope)
-        return _told(typed(alone, scope, clause, within), expression, clause)
+        return _typed_tree(typed(alone, scope, clause, within), expression, clause)
 
     def condition(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
         alone, within = self._apart(expression, scope)
@@ -111,7 +111,7 @@ class BoundedExpressions:
         return tree.copy(), kinds
 
 
-def _told(value: Typed, written: exp.Expr, clause: str) -> exp.Expr:
+def _typed_tree(value: Typed, written: exp.Expr, clause: str) -> exp.Expr:
     """The tree, with the type that is known of it: NULL has none, which the engine would not say."""
     tree = translated(value.tree.copy(), written, clause)
     tree.meta[KIND] = value.type

@@ -259,7 +259,7 @@ class Subqueries:
                 where=place,
                 fix="select the one that is meant: (SELECT max(x) FROM r)",
             )
-        if not (rows.node.single_row or _told_by_key(rows.node, scope)):
+        if not (rows.node.single_row or _has_equal_key(rows.node, scope)):
             raise Unsupported(
                 "a subquery that stands for a value has one row, and this one can have several",
                 where=place,
@@ -314,13 +314,13 @@ class Subqueries:
         return self.rows(query, scope)
 
 
-def _told_by_key(node: Node, outer: Scope) -> bool:
+def _has_equal_key(node: Node, outer: Scope) -> bool:
     """Whether the row around tells, by equalities, a key of which there is one row."""
     around = pa.schema(list(outer.types.items()))
     while isinstance(node, Map):
         pairs = [comparison(term, around, node.input.schema) for term in split(node.where)]
-        told = {pair.right.plain for pair in pairs if pair is not None and pair.operator == "="}
-        if any(set(key) <= told for key in node.input.unique_keys):
+        equal = {pair.right.plain for pair in pairs if pair is not None and pair.operator == "="}
+        if any(set(key) <= equal for key in node.input.unique_keys):
             return True
         node = node.input
     return False

@@ -152,8 +152,8 @@ def _flags(given: Sequence[Typed], position: int, allowed: str = "gi") -> str:
         if flag not in allowed + "cs":
             raise Unfit(f"knows the flags {', '.join(allowed)}, not '{flag}'")
     # Of i and c the last one counts.
-    told = [flag for flag in flags if flag in "ic"][-1:]
-    return "s" + "g" * ("g" in flags) + "i" * (told == ["i"])
+    case_flag = [flag for flag in flags if flag in "ic"][-1:]
+    return "s" + "g" * ("g" in flags) + "i" * (case_flag == ["i"])
 
 
 def _regexp_replace(given: Sequence[Typed]) -> Typed:

@@ -118,8 +118,8 @@ def _type(arguments: Sequence[Typed]) -> exp.Expr:
     found = member(arguments)
     # Beyond 63 bits it is a number without sign.
     large = "WHEN json_type({0}) = 'UBIGINT' AND length({0} ->> '$') >= 19 AND ({0} ->> '$') > '9223372036854775807'"
-    told = f"CASE {large} THEN 'UInt64' ELSE CASE json_type({{0}}) {named} END END"
-    return _present(arguments, filled(told, [found]), "'Null'")
+    type_name = f"CASE {large} THEN 'UInt64' ELSE CASE json_type({{0}}) {named} END END"
+    return _present(arguments, filled(type_name, [found]), "'Null'")
 
 
 def _has(arguments: Sequence[Typed]) -> exp.Expr:

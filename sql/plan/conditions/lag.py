@@ -36,11 +36,11 @@ def aligned(left: Node, right: Node, lag: Lag, settings: QuerySettings) -> Align
         raise SqlError(f"{LAG_BEHIND} compares times", where=lag.place, fix=LAG_FORM)
     idle_ms = settings.number("join_quiesce_threshold_ms") or settings.duration_ms("idle_timeout")
     origin = _origin(right, on_right[0], lag.place)
-    right = with_watermark(right, replace(_told_by(origin, 0, settings), idle_ms=idle_ms))
+    right = with_watermark(right, replace(_watermark_of(origin, 0, settings), idle_ms=idle_ms))
     if idle_ms is not None:
         # A silent right side stands where the left one does: past all left rows that there are, by the lag.
         before = _origin(left, on_left[0], lag.place)
-        left = left if before.scan.watermark else with_watermark(left, _told_by(before, -lag.ms, settings))
+        left = left if before.scan.watermark else with_watermark(left, _watermark_of(before, -lag.ms, settings))
     return AlignedSides(left, right, Alignment(on_left[0], lag.ms))
 
 
@@ -51,7 +51,7 @@ def _origin(node: Node, column: str, place: str) -> EventTimeOrigin:
     return origin
 
 
-def _told_by(origin: EventTimeOrigin, delay_ms: int, settings: QuerySettings) -> Watermark:
+def _watermark_of(origin: EventTimeOrigin, delay_ms: int, settings: QuerySettings) -> Watermark:
     """How far the rows of a scan have come: what is stated of it, or told by the query that writes it, else a watermark
     behind which no row is late.
     """

@@ -91,8 +91,8 @@ class Output:
         columns = f"columns={','.join(name for name, _ in self.columns)}"
         period = [f"every {length_text(self.period_ms, pa.timestamp('ms'))}"] if self.period_ms else []
         hybrid = [self.hybrid.readable] if self.hybrid is not None else []
-        told = [f"tells the watermark of {','.join(name for name, _ in self.clock.columns)}"] if self.clock else []
-        emission = [f"emits={emits}", *period, *exchange, *hybrid, *told]
+        clock = [f"tells the watermark of {','.join(name for name, _ in self.clock.columns)}"] if self.clock else []
+        emission = [f"emits={emits}", *period, *exchange, *hybrid, *clock]
         return "  ".join([f"{kind} {self.name}", f"topic={self.topic}", key, columns, *emission])
 
     @property

@@ -139,10 +139,10 @@ class _Rule:
         before, after = (with_keys(self.plan, chain.joined(one)) for one in (chain.written, tree))
         if not stay_plain(before, chain.written) or not stay_plain(after, tree):
             return False
-        return _told_apart(before) == _told_apart(after)
+        return _minimal_keys(before) == _minimal_keys(after)
 
 
-def _told_apart(node: Node) -> set[frozenset[str]]:
+def _minimal_keys(node: Node) -> set[frozenset[str]]:
     """The unique keys of which no part is one."""
     keys = {frozenset(key) for key in node.unique_keys}
     return {key for key in keys if not any(other < key for other in keys)}

@@ -26,19 +26,19 @@ class Slow:
     """A ``SchemaSource`` that tells of the last of its schemas when it is asked for the present one."""
 
     known: list[SchemaDefinition]
-    told: int = 0
+    current: int = 0
     asked: list[str] = field(default_factory=list)
 
     def definition(self, schema_id: int) -> SchemaDefinition | None:
         return self.known[schema_id]
 
     def newest(self, subject: str) -> int | None:
-        return self.told
+        return self.current
 
     def latest(self, subject: str) -> int | None:
         self.asked.append(subject)
-        self.told = len(self.known) - 1
-        return self.told
+        self.current = len(self.known) - 1
+        return self.current
 
 
 def own(kind: str, columns: pa.Schema) -> SchemaDefinition:

@@ -66,11 +66,11 @@ def faults(rounds: Rounds) -> list[Fault]:
     begin = 0
     while True:
         reached = _CONTEXT.Value("q", begin)
-        told, telling = _CONTEXT.Pipe(duplex=False)
-        child = _CONTEXT.Process(target=_run, args=(rounds, begin, reached, telling), daemon=True)
+        receiver, sender = _CONTEXT.Pipe(duplex=False)
+        child = _CONTEXT.Process(target=_run, args=(rounds, begin, reached, sender), daemon=True)
         child.start()
-        telling.close()
-        found += _told(told)
+        sender.close()
+        found += _received(receiver)
         child.join()
         if child.exitcode == 0:
             return found
@@ -79,10 +79,10 @@ def faults(rounds: Rounds) -> list[Fault]:
         begin = reached.value + 1
 
 
-def _told(told: Connection) -> Iterator[Fault]:
+def _received(receiver: Connection) -> Iterator[Fault]:
     while True:
         try:
-            yield told.recv()
+            yield receiver.recv()
         except EOFError:
             return
 
@@ -91,7 +91,7 @@ def _ending(code: int | None) -> str:
     return signal.Signals(-code).name if code is not None and code < 0 else f"code {code}"
 
 
-def _run(rounds: Rounds, begin: int, reached: Any, telling: Connection) -> None:
+def _run(rounds: Rounds, begin: int, reached: Any, sender: Connection) -> None:
     with tempfile.TemporaryFile() as said:
         os.dup2(said.fileno(), sys.stderr.fileno())
         for number, (stream, at, record) in enumerate(rounds):
@@ -99,7 +99,7 @@ def _run(rounds: Rounds, begin: int, reached: Any, telling: Connection) -> None:
                 continue
             reached.value = number
             for what in (*_wrong(stream, record), *_said(said)):
-                telling.send(Fault(stream.name, at, _shown(record), what))
+                sender.send(Fault(stream.name, at, _shown(record), what))
 
 
 def _said(said: BinaryIO) -> Iterator[str]:
@@ -108,11 +108,11 @@ def _said(said: BinaryIO) -> Iterator[str]:
     """
     if said.seek(0, os.SEEK_END):
         said.seek(0)
-        told = said.read()
+        output = said.read()
         said.seek(0)
         said.truncate()
-        if _PARSER_OF_AVRO not in told:
-            yield f"it wrote {told[:200]!r}"
+        if _PARSER_OF_AVRO not in output:
+            yield f"it wrote {output[:200]!r}"
 
 
 def _wrong(stream: NastyStream, record: Record) -> Iterator[str]:

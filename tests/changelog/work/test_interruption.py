@@ -43,7 +43,7 @@ def test_a_call_is_ended_by_its_own_means_while_it_runs() -> None:
 
 def test_duckdb_ends_and_computes_on_afterwards() -> None:
     interruption, began = Interruption(), Event()
-    told: list[object] = []
+    outcomes: list[object] = []
     table = {"t": pa.table({"x": range(1000)})}
 
     def work() -> None:
@@ -52,15 +52,15 @@ def test_duckdb_ends_and_computes_on_afterwards() -> None:
             try:
                 run(ENDLESS, table)
             except Interrupted as fault:
-                told.append(fault)
-        told.append(run("SELECT count(*) AS n FROM t", table).to_pylist())
+                outcomes.append(fault)
+        outcomes.append(run("SELECT count(*) AS n FROM t", table).to_pylist())
 
     thread = Thread(target=work)
     thread.start()
     began.wait()
-    while len(told) < 1:
+    while len(outcomes) < 1:
         interruption.ask()
         thread.join(0.05)
     thread.join()
-    assert isinstance(told[0], Interrupted)
-    assert told[1:] == [[{"n": 1000}]]
+    assert isinstance(outcomes[0], Interrupted)
+    assert outcomes[1:] == [[{"n": 1000}]]

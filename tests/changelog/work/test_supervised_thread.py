@@ -31,18 +31,18 @@ class Work:
         self.thread.closing.wait()
 
 
-def started(work: Work, told: list[Exception]) -> SupervisedThread:
-    work.thread = SupervisedThread("t", work, told.append, AT_ONCE)
+def started(work: Work, reported: list[Exception]) -> SupervisedThread:
+    work.thread = SupervisedThread("t", work, reported.append, AT_ONCE)
     return work.thread
 
 
 def test_it_goes_on_and_tells_of_each_failure() -> None:
-    told: list[Exception] = []
+    reported: list[Exception] = []
     failures = [ZeroDivisionError("a defect"), ServiceUnavailable("away")]
-    with started(work := Work(*failures), told) as thread:
+    with started(work := Work(*failures), reported) as thread:
         assert work.done.wait(WAIT_S)
         assert thread.is_healthy
-    assert told == failures
+    assert reported == failures
     assert thread.restarts == 2
 
 
@@ -63,11 +63,11 @@ def test_one_that_fails_is_not_healthy() -> None:
     def work() -> None:
         raise ZeroDivisionError("a defect")
 
-    def told(_failure: Exception) -> None:
+    def report(_failure: Exception) -> None:
         failed.set()
         go_on.wait(WAIT_S)
 
-    thread = SupervisedThread("t", work, told)
+    thread = SupervisedThread("t", work, report)
     assert thread.is_healthy
     thread.start()
     assert failed.wait(WAIT_S)

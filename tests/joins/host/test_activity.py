@@ -56,10 +56,10 @@ def test_of_all_buckets_the_document_names_the_heaviest_keys_only() -> None:
     hosted = Hosted(JOIN)
     hosted.on_batch([((n // 10, str(n), 0), 1) for n in range(400)], [])
 
-    told = [key for bucket in activity(hosted).document()["held"]["0.left"].values() for key in bucket[-1]]
+    heavy_keys = [key for bucket in activity(hosted).document()["held"]["0.left"].values() for key in bucket[-1]]
 
-    assert len(told) == 5
-    assert {rows for _, rows in told} == {10}
+    assert len(heavy_keys) == 5
+    assert {rows for _, rows in heavy_keys} == {10}
 
 
 def test_what_a_bucket_holds_takes_the_place_of_what_it_held() -> None:

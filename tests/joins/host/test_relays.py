@@ -65,4 +65,4 @@ def test_marks_are_told_to_the_levels_beyond_a_clock() -> None:
     assert flow.listening(GROUPED) == {3}
     assert flow.beyond(JOINED) == (JOINED, GROUPED)
     assert [node.outputs for node in flow.clocks] == [(JOINED,)]
-    assert flow.told_by(flow.nodes[0]) == {2, 3}
+    assert flow.levels_beyond(flow.nodes[0]) == {2, 3}

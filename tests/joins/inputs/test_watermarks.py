@@ -184,6 +184,6 @@ def test_what_leaves_an_operator_has_the_least_of_the_watermarks_of_its_inputs()
 @given(st.integers(1, 20), st.integers(0, 19), st.integers(-100, 100))
 def test_on_a_grid_the_next_time_on_it_says_the_same(step: int, first: int, watermark: int) -> None:
     times = [first + step * number for number in range(-200, 200)]
-    told = next_on((step, first), watermark)
-    assert told in times
-    assert [time < told for time in times] == [time < watermark for time in times]
+    moved = next_on((step, first), watermark)
+    assert moved in times
+    assert [time < moved for time in times] == [time < watermark for time in times]

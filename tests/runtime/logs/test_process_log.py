@@ -77,9 +77,9 @@ def test_json_lines_say_of_which_query_batch_and_bucket_they_are(tmp_path: Path,
         check=True,
     ).stderr.splitlines()
     lines = [orjson.loads(line) for line in written]
-    told = [(line["event"], line.get("query"), line.get("batch"), line.get("bucket")) for line in lines]
+    logged = [(line["event"], line.get("query"), line.get("batch"), line.get("bucket")) for line in lines]
     assert (
-        told
+        logged
         == {
             "one": [("of this", "a", 7, None), ("of a 100%s dictionary", "a", 7, None), ("a defect", "a", None, None)],
             "many": [

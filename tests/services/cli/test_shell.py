@@ -43,9 +43,9 @@ def completed(shell: str, *words: str) -> list[str]:
     }
     environment = {**os.environ, **of_shell[shell], "_DOVETAIL_COMPLETE": f"complete_{shell}"}
     argv = [sys.executable, "-c", "from dovetail.services.cli.main import app; app(prog_name='dovetail')"]
-    told = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
-    assert told.stderr == ""
-    return told.stdout.split()
+    completed = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
+    assert completed.stderr == ""
+    return completed.stdout.split()
 
 
 @pytest.mark.usefixtures("folder")

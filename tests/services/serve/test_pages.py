@@ -128,8 +128,8 @@ def test_the_description_has_every_route(world: World) -> None:
 
 
 def test_the_page_has_every_route_and_no_other() -> None:
-    told = {code_of(row[0])[0] for row in Page.of("docs/serve.md").rows("path", "answer")}
-    assert told == {f"{one.method} {one.path}" for one in ENDPOINTS}
+    documented = {code_of(row[0])[0] for row in Page.of("docs/serve.md").rows("path", "answer")}
+    assert documented == {f"{one.method} {one.path}" for one in ENDPOINTS}
 
 
 def test_the_graph_of_fragments_and_topics(world: World) -> None:

@@ -35,9 +35,9 @@ def world(tmp_path: Path) -> World:
 
 def test_100_mb_of_sql_are_refused_before_they_are_read(world: World) -> None:
     with world.listening() as address, httpx.Client(base_url=address, timeout=60) as client:
-        told = client.post("/v1/sql", content=b"x" * LARGE, headers=PLAIN)
+        declared = client.post("/v1/sql", content=b"x" * LARGE, headers=PLAIN)
         pieces = client.post("/v1/sql", content=(b"SELECT 1; " * 6554 for _ in range(LARGE >> 16)), headers=PLAIN)
-        for response in (told, pieces):
+        for response in (declared, pieces):
             assert response.status_code == 413
             assert "DOVETAIL_SERVE_BODY_BYTES" in error_of(response)["fix"]
         assert client.post("/v1/sql", content="SHOW VIEWS", headers=PLAIN).status_code == 200

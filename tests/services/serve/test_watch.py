@@ -143,9 +143,9 @@ def test_a_query_that_is_made_anew_begins_anew_and_its_error_is_remembered(tmp_p
         watcher.look(session)
         catalog.report(first.id, now_ms=3, actual=Actual.PAUSED, error="")
         watcher.look(session)
-        [told] = watcher.document()["queries"]
-        assert (told["error"], told["failing"]) == ("it broke\n  fix:   mend it", False)
-        assert told["error_ms"] > 3
+        [query] = watcher.document()["queries"]
+        assert (query["error"], query["failing"]) == ("it broke\n  fix:   mend it", False)
+        assert query["error_ms"] > 3
         catalog.want("v", Desired.DROPPED, now_ms=4)
         watcher.look(session)
         assert watcher.document()["queries"] == []
@@ -153,9 +153,9 @@ def test_a_query_that_is_made_anew_begins_anew_and_its_error_is_remembered(tmp_p
         catalog.forget_query(first.id)
         catalog.add_query(Query("v", "", "", "", topic="v"), now_ms=5)
         watcher.look(session)
-        [told] = watcher.document()["queries"]
-        assert told["error"] == "no Spark runner has given a sign of life for 10 s"
-        assert told["failing"]
+        [query] = watcher.document()["queries"]
+        assert query["error"] == "no Spark runner has given a sign of life for 10 s"
+        assert query["failing"]
         series = watcher.series("v")
         assert series is not None
         assert len(series["series"]["at_ms"]) == 1
@@ -173,6 +173,6 @@ def test_that_a_query_goes_into_a_pack_is_no_error(tmp_path: Path) -> None:
     with world.open_session(silent, unasked) as session:
         catalog.report(query.id, now_ms=2, actual=Actual.PACKING, error="with 6 others")
         watcher.look(session)
-    [told] = watcher.document()["queries"]
-    assert (told["state"], told["error"], told["failing"]) == ("packing", "", False)
+    [shown] = watcher.document()["queries"]
+    assert (shown["state"], shown["error"], shown["failing"]) == ("packing", "", False)
     catalog.close()

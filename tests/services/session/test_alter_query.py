@@ -83,10 +83,10 @@ def test_the_view_goes_on_with_another_query(session: Session, view: str, query:
     [tried] = session.run(f"ALTER VIEW {view} AS {query} DRY RUN")
     assert isinstance(tried, Rows)
     ends = session.context.topics.settled_ends(view)
-    told = altered(session, view, query)
+    message = altered(session, view, query)
     deltas = tried.table.column("_tp_delta").to_pylist()
     gained, lost = (sum(abs(delta) for delta in deltas if (delta > 0) is side) for side in (True, False))
-    assert told == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
+    assert message == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
     written = session.context.topics.settled_ends(view)
     assert sum(written.values()) - sum(ends.values()) <= gained + lost + len(written)
     session.run(MORE)
@@ -109,10 +109,10 @@ def test_the_new_query_may_have_other_columns(session: Session, view: str, query
     """The view ``named`` reads ``name`` of ``priced``, and goes on."""
     [tried] = session.run(f"ALTER VIEW {view} AS {query} DRY RUN")
     assert isinstance(tried, Rows)
-    told = altered(session, view, query)
+    message = altered(session, view, query)
     deltas = tried.table.column("_tp_delta").to_pylist()
     gained, lost = (sum(abs(delta) for delta in deltas if (delta > 0) is side) for side in (True, False))
-    assert told == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
+    assert message == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
     session.run(MORE)
     assert_follows(session, view, query)
     assert_follows(session, "named", "SELECT name, count(*) AS n FROM priced GROUP BY name")

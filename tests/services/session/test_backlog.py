@@ -36,16 +36,16 @@ def test_what_is_read_and_what_is_left_is_all(
     assert Backlog.of_topic(starts, ends, ends).left == 0
 
 
-def told(name: str, starts: dict[str, dict[str, int]], offsets: dict[str, dict[str, int]]) -> Query:
+def query_at(name: str, starts: dict[str, dict[str, int]], offsets: dict[str, dict[str, int]]) -> Query:
     return Query(name, "", "", "", name, view="v", progress={"starts": starts, "offsets": offsets})
 
 
 def test_a_view_is_behind_by_what_all_its_fragments_have_left() -> None:
-    first = told("v_1", {"s": {"0": 5, "1": 0}}, {"s": {"0": 15}})
-    last = told("v", {"v_1": {"0": 0}}, {"v_1": {"0": 3}})
+    first = query_at("v_1", {"s": {"0": 5, "1": 0}}, {"s": {"0": 15}})
+    last = query_at("v", {"v_1": {"0": 0}}, {"v_1": {"0": 3}})
     assert Backlog.of([first, last], {"s": {0: 25, 1: 10}, "v_1": {0: 4}}) == Backlog(13, 34)
     assert Backlog.of([first, last], {"s": {0: 25, 1: 10}}) is None
-    assert Backlog.of([told("v_1", {}, {}), last], {"s": {0: 25}, "v_1": {0: 4}}) is None
+    assert Backlog.of([query_at("v_1", {}, {}), last], {"s": {0: 25}, "v_1": {0: 4}}) is None
 
 
 def test_time_that_is_left() -> None:

@@ -135,16 +135,16 @@ def test_nothing_is_overwritten(backup: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "told"),
+    ("harm", "message"),
     [
         ("backup.json", "never finished"),
         ("checkpoints/v/query.json", "query.json is not there"),
         ("checkpoints/v/spark/state/1.zip", "1.zip is not there"),
     ],
 )
-def test_half_a_backup_is_said_to_be_one(harm: str, told: str, backup: Path) -> None:
+def test_half_a_backup_is_said_to_be_one(harm: str, message: str, backup: Path) -> None:
     (backup / harm).unlink()
-    with pytest.raises(CheckpointMismatch, match=told):
+    with pytest.raises(CheckpointMismatch, match=message):
         read_backup(backup)
 
 

@@ -19,7 +19,7 @@ from tests.services.conftest import Ask
 pytestmark = pytest.mark.services
 
 
-def told(session: Session, statement: str) -> str:
+def message_of(session: Session, statement: str) -> str:
     [done] = session.run(statement)
     assert isinstance(done, Done)
     return done.text
@@ -55,24 +55,24 @@ def outside(broker: str, topic: str, *values: bytes) -> None:
 )
 def test_drop_keeps_the_records_and_create_finds_them(session: Session, ask: Ask, create: str, drop: str) -> None:
     session.run(f"{create}; INSERT INTO kept VALUES (7)")
-    text = told(session, drop)
+    text = message_of(session, drop)
     assert "the records stay in the topic kept, DROP TOPIC kept WITH DATA deletes them" in text
-    assert told(session, create).endswith("over the topic kept that was there")
+    assert message_of(session, create).endswith("over the topic kept that was there")
     assert ask("SELECT id FROM table(kept)") == [(7,)]
 
 
 def test_with_data_deletes_and_says_so(session: Session) -> None:
     session.run("CREATE STREAM s (id int64); INSERT INTO s VALUES (7)")
-    assert told(session, "DROP STREAM s WITH DATA") == "dropped stream s; deleted with all records: s"
+    assert message_of(session, "DROP STREAM s WITH DATA") == "dropped stream s; deleted with all records: s"
     assert not there(session, "s")
-    assert told(session, "DROP STREAM IF EXISTS s WITH DATA") == "there is no stream s"
+    assert message_of(session, "DROP STREAM IF EXISTS s WITH DATA") == "there is no stream s"
 
 
 def test_what_a_drop_has_left_can_be_deleted(session: Session) -> None:
     session.run("CREATE STREAM s (id int64); DROP STREAM s")
-    assert told(session, "DROP TOPIC s WITH DATA") == "deleted topic s"
+    assert message_of(session, "DROP TOPIC s WITH DATA") == "deleted topic s"
     assert not there(session, "s")
-    assert told(session, "DROP TOPIC IF EXISTS s WITH DATA") == "there is no topic s"
+    assert message_of(session, "DROP TOPIC IF EXISTS s WITH DATA") == "there is no topic s"
     session.run("CREATE STREAM s (id int64)")
     assert refused(session, "DROP TOPIC s WITH DATA").fix == "DROP STREAM s WITH DATA"
 
@@ -80,7 +80,7 @@ def test_what_a_drop_has_left_can_be_deleted(session: Session) -> None:
 def test_a_topic_that_was_there_is_never_deleted(session: Session, broker: str) -> None:
     outside(broker, "before", b'{"id":1}')
     session.run("CREATE STREAM before (id int64)")
-    assert "the topic before stays, which Dovetail has not made" in told(session, "DROP STREAM before WITH DATA")
+    assert "the topic before stays, which Dovetail has not made" in message_of(session, "DROP STREAM before WITH DATA")
     assert "not one that Dovetail has made" in refused(session, "DROP TOPIC before WITH DATA").what
     session.run("CREATE STREAM before (id int64)")
     for statement in (
@@ -108,15 +108,15 @@ def test_a_topic_of_two_streams_stays_while_one_reads_it(session: Session, ask: 
     assert "two" in refused(session, "CREATE OR REPLACE STREAM one (id int64) WITH DATA").what
     session.run("DROP STREAM one")
     assert ask("SELECT id FROM table(two)") == [(7,)]
-    assert told(session, "DROP STREAM two WITH DATA").endswith("deleted with all records: one")
+    assert message_of(session, "DROP STREAM two WITH DATA").endswith("deleted with all records: one")
 
 
 def test_or_replace_keeps_the_records(session: Session, ask: Ask) -> None:
     session.run("CREATE STREAM s (id int64); INSERT INTO s VALUES (7)")
-    text = told(session, "CREATE OR REPLACE STREAM s (id int64, note string)")
+    text = message_of(session, "CREATE OR REPLACE STREAM s (id int64, note string)")
     assert text.startswith("replaced stream s; the records stay in the topic s, WITH DATA")
     assert ask("SELECT id, note FROM table(s)") == [(7, None)]
-    assert told(session, "CREATE OR REPLACE STREAM s (name string) WITH DATA") == "replaced stream s"
+    assert message_of(session, "CREATE OR REPLACE STREAM s (name string) WITH DATA") == "replaced stream s"
     assert ask("SELECT name FROM table(s)") == []
     assert "WITH DATA" not in session.context.catalog.get("s").ddl
 
@@ -126,7 +126,7 @@ def test_a_topic_of_another_policy_is_not_taken_over(session: Session) -> None:
     error = refused(session, "CREATE OR REPLACE MUTABLE STREAM s (id int64) PRIMARY KEY id")
     assert "made for records of kind append" in error.what
     assert session.context.catalog.get("s").ddl == "CREATE STREAM s (id int64)"
-    told(session, "CREATE OR REPLACE MUTABLE STREAM s (id int64) PRIMARY KEY id WITH DATA")
+    message_of(session, "CREATE OR REPLACE MUTABLE STREAM s (id int64) PRIMARY KEY id WITH DATA")
 
 
 def test_a_stream_is_not_replaced_by_a_view(session: Session) -> None:
@@ -165,16 +165,16 @@ def test_cascade_names_what_goes_and_asks(session: Session) -> None:
         asked.append(what)
         return False
 
-    assert told(cascading(session, no), "DROP STREAM s CASCADE WITH DATA") == "nothing was dropped"
+    assert message_of(cascading(session, no), "DROP STREAM s CASCADE WITH DATA") == "nothing was dropped"
     assert asked == ["DROP STREAM s CASCADE WITH DATA also drops view w, view v, and the records of their topics"]
     assert [relation.name for relation in session.context.catalog.relations()] == ["s", "v", "w"]
-    text = told(cascading(session, agreed), "DROP STREAM s CASCADE")
+    text = message_of(cascading(session, agreed), "DROP STREAM s CASCADE")
     assert text.startswith("dropped view w, view v, stream s; the records stay in the topic s")
 
 
 def test_cascade_with_nothing_else_asks_nothing(session: Session) -> None:
     session.run("CREATE TABLE t (k int PRIMARY KEY, n int); CREATE INDEX by_n ON t (n)")
-    assert told(session, "DROP TABLE t CASCADE").startswith("dropped index by_n, stream t")
+    assert message_of(session, "DROP TABLE t CASCADE").startswith("dropped index by_n, stream t")
 
 
 def test_what_comes_between_question_and_answer_is_not_dropped(session: Session) -> None:

@@ -202,12 +202,14 @@ def test_keys_headers_and_places_of_records_through_both_engines(session: Sessio
         (b'{"id":1}', b'{"id":1,"name":"eve"}', [("trace", b"t2"), ("trace", b"t3")]),
         (b'{"id":2}', b'{"id":2,"name":"bob"}', []),
     )
-    told: list[tuple[str, str | bytes | None]] = [("who", b"a"), ("who", b"\xff\xfe"), ("none", None)]
-    produce_headed(session, "orders", (b"\x00k", b'{"id":10,"user_id":1}', told), (None, b'{"id":11,"user_id":2}', []))
-    produce_headed(session, "clicks", (b"\xffk", b'{"n":1}', told), (None, b'{"n":2}', []))
+    headers: list[tuple[str, str | bytes | None]] = [("who", b"a"), ("who", b"\xff\xfe"), ("none", None)]
+    produce_headed(
+        session, "orders", (b"\x00k", b'{"id":10,"user_id":1}', headers), (None, b'{"id":11,"user_id":2}', [])
+    )
+    produce_headed(session, "clicks", (b"\xffk", b'{"n":1}', headers), (None, b'{"n":2}', []))
     for view in ("joined", "plain", "looked"):
         settle(session, view)
-    listed = [{"key": name, "value": value} for name, value in told]
+    listed = [{"key": name, "value": value} for name, value in headers]
     expected = [
         (10, "eve", b"\x00k", "\ufffd\ufffd", listed, "0", "t3", "1"),
         (11, "bob", None, None, [], "0", None, "2"),

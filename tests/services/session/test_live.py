@@ -58,7 +58,7 @@ class Watched:
             progress = {"counts": {"rows_out": written}, "activity": running.activity.document()}
             self.world.engine.catalog.report(query.id, now_ms=0, progress=progress)
 
-    def told(self, statement: str) -> str:
+    def text_of(self, statement: str) -> str:
         [result] = self.session.run(statement)
         assert isinstance(result, Text)
         return result.text
@@ -105,7 +105,7 @@ def test_a_delta_join_shows_each_copy_that_it_keeps(watched: Watched) -> None:
     held = {part: rows for _, node, part, rows, *_ in watched.state("priced") if str(node).startswith("Delta")}
     assert {str(part).partition(".")[0] for part in held} == {"step1", "step2"}
     assert sorted(map(int, map(str, held.values()))) == [3, 3, 10, 10, 10]
-    lines = [line.lstrip("│ └─├") for line in watched.told("EXPLAIN ANALYZE priced").splitlines()]
+    lines = [line.lstrip("│ └─├") for line in watched.text_of("EXPLAIN ANALYZE priced").splitlines()]
     figures = lines[1 + next(number for number, line in enumerate(lines) if line.startswith("Delta  inner"))]
     assert figures.startswith("in 10 + 10 + 3  made 10  fan-out 0.43  state 36 rows, ")
 
@@ -121,7 +121,7 @@ def test_a_self_join_shows_its_rows_once(watched: Watched) -> None:
     assert watched.state("pairs") == [
         ("pairs", "Bidirectional inner  on=a.item=b.item", "left", 10, "2", 7, "pen: 7, ink: 3"),
     ]
-    lines = [line.lstrip("│ └─├") for line in watched.told("EXPLAIN ANALYZE pairs").splitlines()]
+    lines = [line.lstrip("│ └─├") for line in watched.text_of("EXPLAIN ANALYZE pairs").splitlines()]
     assert lines[3].startswith("in 10  out 24  fan-out 2.40  state 10 rows, ")
     assert lines[3].endswith(" (left 10)  time 0.0 ms  batches 2")
     assert lines[5] == "in 10  out 10  time 0.0 ms  batches 1"
@@ -142,11 +142,11 @@ def test_groups_that_are_read_twice_show_their_rows_once(watched: Watched) -> No
     state = [(str(node).split()[0], part, rows) for _, node, part, rows, *_ in watched.state("counted")]
     assert state[:2] == [("Bidirectional", "left", 2), ("Bidirectional", "right", 1)]
     assert state[2:] == [("Aggregate", "groups", 2), ("Aggregate", "rows", 0)]
-    lines = [line.lstrip("│ └─├") for line in watched.told("EXPLAIN ANALYZE counted").splitlines()]
+    lines = [line.lstrip("│ └─├") for line in watched.text_of("EXPLAIN ANALYZE counted").splitlines()]
     first, again = (number for number, line in enumerate(lines) if line.startswith("Aggregate"))
     assert lines[first + 1].startswith("in 10  made 2  out 3  fan-out 0.20  state 2 rows, ")
     assert lines[again:] == ["Aggregate  by=orders.item  read and kept with orders"]
-    [output] = json.loads(watched.told("EXPLAIN ANALYZE counted FORMAT json")).values()
+    [output] = json.loads(watched.text_of("EXPLAIN ANALYZE counted FORMAT json")).values()
     assert [reader["rows_out"] for reader in output["inputs"][0]["inputs"]] == [None, None]
 
 
@@ -155,7 +155,7 @@ def test_the_live_plan_as_text(watched: Watched) -> None:
     fill(watched)
     watched.report()
 
-    lines = watched.told("EXPLAIN ANALYZE priced").splitlines()
+    lines = watched.text_of("EXPLAIN ANALYZE priced").splitlines()
 
     plan = watched.world.plan(PRICED.partition(" AS ")[2]).explain().splitlines()
     assert len(lines) == 2 * len(plan)
@@ -171,7 +171,7 @@ def test_the_live_plan_as_json(watched: Watched) -> None:
     fill(watched)
     watched.report()
 
-    [priced] = json.loads(watched.told("EXPLAIN ANALYZE priced FORMAT json")).values()
+    [priced] = json.loads(watched.text_of("EXPLAIN ANALYZE priced FORMAT json")).values()
     [join] = priced["inputs"]
 
     assert priced["rows_out"] == 3
@@ -186,7 +186,7 @@ def test_the_live_plan_as_a_picture(watched: Watched) -> None:
     fill(watched)
     watched.report()
 
-    first, *lines = watched.told("EXPLAIN ANALYZE priced FORMAT mermaid").splitlines()
+    first, *lines = watched.text_of("EXPLAIN ANALYZE priced FORMAT mermaid").splitlines()
 
     assert first == "flowchart BT"
     assert [line.strip() for line in lines if "-->" in line] == [
@@ -207,7 +207,7 @@ def test_rows_are_counted_behind_the_steps_of_a_stage(watched: Watched) -> None:
     watched.world.insert("orders", {"id": 100, "item": "map"})
     watched.report()
 
-    output = json.loads(watched.told("EXPLAIN ANALYZE rising FORMAT json"))["rising"]
+    output = json.loads(watched.text_of("EXPLAIN ANALYZE rising FORMAT json"))["rising"]
     steps = [output]
     while not steps[-1]["node"].startswith("Bidirectional"):
         [below] = steps[-1]["inputs"]
@@ -217,7 +217,7 @@ def test_rows_are_counted_behind_the_steps_of_a_stage(watched: Watched) -> None:
     assert [step["node"].split()[0] for step in (filtered, *within)] == ["Map", "Map"]
     assert (written["rows_out"], filtered["rows_out"], [step["rows_out"] for step in within]) == (1, 1, [None])
     assert (join["rows_in"], join["changes"], join["rows_out"]) == ([11, 3], 31, None)
-    assert "in 11 + 3  made 31  fan-out 2.21  state 14 rows" in watched.told("EXPLAIN ANALYZE rising")
+    assert "in 11 + 3  made 31  fan-out 2.21  state 14 rows" in watched.text_of("EXPLAIN ANALYZE rising")
     assert "rows_in" not in filtered
 
 
@@ -239,9 +239,9 @@ def test_a_view_that_has_not_run_yet_has_a_plan_without_figures(watched: Watched
     watched.view(PRICED)
 
     plan = watched.world.plan(PRICED.partition(" AS ")[2]).explain()
-    told = watched.told("EXPLAIN ANALYZE priced")
+    text = watched.text_of("EXPLAIN ANALYZE priced")
     assert watched.state("priced") == []
-    assert told.count("\n") == plan.count("\n")
+    assert text.count("\n") == plan.count("\n")
 
 
 NAMES = (
@@ -274,10 +274,10 @@ def test_what_lookup_workers_keep_is_that_of_those_that_live(watched: Watched) -
         ("memo", 5, 4096, None),
         ("cache", 12, 1000, "50 keys: 60 % hot, 12 % cold, 28 % source"),
     ]
-    told = watched.told("EXPLAIN ANALYZE named")
-    assert "out 3  memo 5 rows, 4.1 kB" in told
-    assert "cache 12 rows, 1.0 kB  lookups 50 keys: 60 % hot, 12 % cold, 28 % source" in told
-    assert '"asked": 50' in watched.told("EXPLAIN ANALYZE named FORMAT json")
+    text = watched.text_of("EXPLAIN ANALYZE named")
+    assert "out 3  memo 5 rows, 4.1 kB" in text
+    assert "cache 12 rows, 1.0 kB  lookups 50 keys: 60 % hot, 12 % cold, 28 % source" in text
+    assert '"asked": 50' in watched.text_of("EXPLAIN ANALYZE named FORMAT json")
 
 
 @pytest.mark.parametrize("statement", ["SHOW STATE OF nothing", "EXPLAIN ANALYZE nothing"])

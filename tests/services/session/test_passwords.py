@@ -106,7 +106,7 @@ def test_it_is_used_and_never_told(running: Running, session: Session, tmp_path:
     goods, orders, priced = names.values()
     session.run(f"CREATE STREAM {orders} (n int64, k int64)")
     create = f"CREATE DICTIONARY {goods} (id int64, name string) PRIMARY KEY id {running.source(running.forms[form])}"
-    told = said(session.run(create))
+    shown = said(session.run(create))
     session.run(
         f"CREATE MATERIALIZED VIEW {priced} AS SELECT o.n AS n, g.name AS name FROM {orders} AS o "
         f"LEFT JOIN {goods} AS g ON o.k = g.id SETTINGS join_algorithm = 'direct', seek_to = 'earliest'; "
@@ -115,9 +115,9 @@ def test_it_is_used_and_never_told(running: Running, session: Session, tmp_path:
     settle(session, priced)
     assert rows(session, f"SELECT n, name FROM table({priced})") == [(7, "pen")]
 
-    told += "".join(said(session.run(statement.format(**names))) for statement in SURFACES)
-    told += said(session.run(f"BACKUP VIEW {priced} TO '{tmp_path / 'backup'}'"))
-    assert PASSWORD not in told
+    shown += "".join(said(session.run(statement.format(**names))) for statement in SURFACES)
+    shown += said(session.run(f"BACKUP VIEW {priced} TO '{tmp_path / 'backup'}'"))
+    assert PASSWORD not in shown
     assert files_with(PASSWORD, tmp_path) == []
     settings = running.stack.settings
     assert files_with(PASSWORD, settings.log_dir) == []

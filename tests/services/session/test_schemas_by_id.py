@@ -490,8 +490,8 @@ def test_what_is_in_a_topic_is_seen_kept_and_put_back(
     assert rows[0]["note"] == "a\tb"
     command = [sys.executable, "-m", "dovetail.services.cli.main", "tail", stream, "-b", "-n", "3", "-o", "json"]
     environment = {**os.environ, "DOVETAIL_DATA_DIR": str(running.settings.data_dir)}
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
-    assert [json.loads(line)["id"] for line in told.stdout.splitlines() if line.startswith("{")] == [1, 2, 2]
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert [json.loads(line)["id"] for line in completed.stdout.splitlines() if line.startswith("{")] == [1, 2, 2]
     assert ask(f"SELECT id, note FROM table({view})") == [(1, "a\tb")]
     dead_letters = f"SELECT source_topic FROM table({view}.dead_letter)"
     assert ask(dead_letters) == [(stream,)]

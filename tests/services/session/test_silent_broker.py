@@ -128,7 +128,7 @@ def test_a_process_ends_with_the_reason(arguments: list[str], said: str, brokers
         check=False,
     )
     assert ended.returncode == 1
-    told = " ".join(ended.stderr.split())
-    assert said in told
-    assert brokers in told
-    assert "DOVETAIL_BROKERS" in told
+    message = " ".join(ended.stderr.split())
+    assert said in message
+    assert brokers in message
+    assert "DOVETAIL_BROKERS" in message

@@ -47,7 +47,7 @@ def said(session: Session, statement: str) -> list[tuple[str, str]]:
     return [(row["stream"], row.get("reason") or row["op"]) for row in result.table.to_pylist()]
 
 
-def told(session: Session, statement: str, *parts: tuple[str, str]) -> None:
+def expects(session: Session, statement: str, *parts: tuple[str, str]) -> None:
     """Line by line the stream, and what the reason begins with."""
     found = said(session, statement)
     assert len(found) == len(parts), found
@@ -71,42 +71,42 @@ def test_each_reason_of_a_join(session: Session, running: Stack, monkeypatch: py
     settle(session, "why_near")
     shown(running, monkeypatch)
 
-    told(session, "WHY why_near WHERE id = 1", ("why_clicks", "+1"), ("why_views", "+1"))
-    told(
+    expects(session, "WHY why_near WHERE id = 1", ("why_clicks", "+1"), ("why_views", "+1"))
+    expects(
         session,
         "WHY NOT why_near WHERE id = 2",
         ("why_clicks", "condition c.at <= (v.at + "),
         ("why_views", "condition c.at <= (v.at + "),
     )
     assert "310 s apart" in said(session, "WHY NOT why_near WHERE id = 2")[0][1]
-    told(
+    expects(
         session,
         "WHY NOT why_near WHERE id = 3",
         ("why_clicks", "no partner: no row of why_views has v.ad = 'b'"),
         ("why_views", "condition v.price > 1 is false: v.price = 1"),
     )
-    told(
+    expects(
         session,
         "WHY NOT why_near WHERE id = 4",
         ("why_views", "no record with v.ad = 'c', of 3 that can be read"),
         ("why_clicks", "no partner: no row of why_views has v.ad = 'c'"),
         ("why_views", "v.ad is 'C', and 'c' is looked for"),
     )
-    told(
+    expects(
         session,
         "WHY NOT why_near WHERE id = 5",
         ("why_views", "not looked into"),
         ("why_clicks", "NULL key: c.ad is NULL"),
     )
-    told(
+    expects(
         session,
         "WHY NOT why_near WHERE id = 6",
         ("why_clicks", "no record with c.id = 6, of 6 that can be read"),
         ("why_views", "not looked into"),
         ("why_clicks", "a dead letter: column at: "),
     )
-    told(session, "WHY NOT why_near WHERE id = 7", ("why_views", "not looked into"), ("why_clicks", "late: "))
-    told(
+    expects(session, "WHY NOT why_near WHERE id = 7", ("why_views", "not looked into"), ("why_clicks", "late: "))
+    expects(
         session,
         "WHY NOT why_near WHERE ad = 'A' AND id = 1",
         ("why_clicks", "no record with c.ad = 'A' and c.id = 1, of 6 that can be read"),
@@ -124,12 +124,12 @@ def test_each_reason_of_a_join(session: Session, running: Stack, monkeypatch: py
 
 def bounded_in_time(session: Session) -> None:
     """Of append streams what was written before is not read, and that is said."""
-    told(session, "WHY why_near SINCE '-1h' WHERE id = 1", ("why_clicks", "+1"), ("why_views", "+1"))
+    expects(session, "WHY why_near SINCE '-1h' WHERE id = 1", ("why_clicks", "+1"), ("why_views", "+1"))
     topics = session.context.topics
     assert topics.since("why_clicks", 0) == dict.fromkeys(topics.ends("why_clicks"), 0)
     now_ms = session.context.now_ms + 1
     assert topics.since("why_clicks", now_ms) == topics.ends("why_clicks")
-    told(
+    expects(
         session,
         f"WHY NOT why_near SINCE '{dt.datetime.fromtimestamp(now_ms / 1000, dt.UTC).isoformat()}' WHERE id = 1",
         ("why_clicks", "no record with c.id = 1, of 0 that can be read"),
@@ -194,16 +194,16 @@ def test_a_lookup_and_what_was_before_the_view(session: Session, running: Stack,
     )
     session.run("INSERT INTO why_events VALUES ('a', 2), ('b', 3)")
     settle(session, "why_named")
-    told(session, "WHY why_named WHERE k = 'a'", ("why_events", "+1"))
-    told(session, "WHY NOT why_named WHERE k = 'a' AND v = 1", ("why_events", "before the start: "))
+    expects(session, "WHY why_named WHERE k = 'a'", ("why_events", "+1"))
+    expects(session, "WHY NOT why_named WHERE k = 'a' AND v = 1", ("why_events", "before the start: "))
     missing = 'no partner: no row of dictionary "why_names" has'
-    told(session, "WHY NOT why_named WHERE k = 'b'", ("why_events", missing))
+    expects(session, "WHY NOT why_named WHERE k = 'b'", ("why_events", missing))
     with sqlite3.connect(file) as source:
         source.execute("INSERT INTO names VALUES ('b', 'Bob')")
     notes: list[str] = []
     with Session.open(running.settings, say=notes.append) as listening:
-        told(listening, "WHY why_named WHERE k = 'b'", ("why_events", "+1"))
+        expects(listening, "WHY why_named WHERE k = 'b'", ("why_events", "+1"))
     assert "why_named holds 0 rows of these, and the records of now make 1" in notes[-1]
     assert notes[-1].endswith("dovetail dictionary refresh why_names")
-    told(session, "WHY NOT why_named WHERE k = 'c'", ("why_events", "no record with e.k = 'c', of "))
-    told(session, "WHY NOT why_named WHERE name = 'Ada' AND v = 3", ("why_events", "asked condition name = 'Ada'"))
+    expects(session, "WHY NOT why_named WHERE k = 'c'", ("why_events", "no record with e.k = 'c', of "))
+    expects(session, "WHY NOT why_named WHERE name = 'Ada' AND v = 3", ("why_events", "asked condition name = 'Ada'"))

@@ -80,19 +80,19 @@ def test_a_broker_whose_disk_was_full_has_all_that_it_has_acknowledged(tmp_path:
         acknowledged: list[bytes] = []
         refused: list[str] = []
 
-        def told(error: object, message: object) -> None:
+        def delivered(error: object, message: object) -> None:
             refused.append(str(error)) if error else acknowledged.append(message.value())  # type: ignore[attr-defined]
 
         producer = Producer({"bootstrap.servers": broker, "message.timeout.ms": 5000, "log_level": 0})
         with filled(disk):
             for number in range(64):
-                producer.produce("kept", b"%06d" % number + b"x" * 50_000, on_delivery=told)
+                producer.produce("kept", b"%06d" % number + b"x" * 50_000, on_delivery=delivered)
             producer.flush(30)
             assert refused
 
         def written() -> bool:
             """Whether the broker takes records, which it may do for a moment before it ends of what went wrong."""
-            producer.produce("kept", b"after", on_delivery=told)
+            producer.produce("kept", b"after", on_delivery=delivered)
             producer.flush(30)
             return b"after" in acknowledged
 

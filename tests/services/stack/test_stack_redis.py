@@ -57,9 +57,9 @@ def _expect_unseen(stack: Stack, password: str) -> None:
     assert len(password) > 40
     [line] = [line for line in stack.status() if line.name == "redis"]
     assert line.pid is not None
-    told = [" ".join(psutil.Process(line.pid).cmdline()), str(line)]
-    told += [log.read_text() for log in stack.settings.log_dir.glob("*.log")]
-    assert [text for text in told if password in text] == []
+    shown = [" ".join(psutil.Process(line.pid).cmdline()), str(line)]
+    shown += [log.read_text() for log in stack.settings.log_dir.glob("*.log")]
+    assert [text for text in shown if password in text] == []
     files = list((stack.settings.data_dir / "redis").iterdir())
     assert {file.name: file.stat().st_mode & 0o777 for file in files} == {"password": 0o600, "redis.conf": 0o600}
 

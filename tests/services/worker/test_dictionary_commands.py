@@ -16,7 +16,7 @@ from dovetail.dictionaries.key_reader import KeyReader
 from dovetail.dictionaries.layouts.hybrid import Hybrid
 from dovetail.dictionaries.wall_clock import wall_clock_ms
 from dovetail.services.commands.command_codec import Answer, Misses, Outcome, Refresh, command_bytes, command_of
-from dovetail.services.session.why.cached_misses import told
+from dovetail.services.session.why.cached_misses import miss_lines
 from dovetail.services.worker.query.dictionary_commands import DictionaryCommands
 from tests.dictionaries.cache_world import NOW_MS, FakeSource
 
@@ -81,14 +81,14 @@ def test_a_key_that_is_cached_as_absent_is_told(kind: str) -> None:
         layout.invalidate()
         assert commands.execute(command) == Outcome(True, {"misses": []})
     answer = Answer("1", "w1", outcome)
-    [line] = told(answer, "d", [key])
+    [line] = miss_lines(answer, "d", [key])
     assert "w1 has cached that d has no row of" in line
     assert line.endswith("not there; cached for 10 s more; dovetail dictionary refresh d forgets it")
-    assert not list(told(answer, "d", []))
+    assert not list(miss_lines(answer, "d", []))
     nonsense: list[object] = ["x", [7], [{}], [{**miss, "place": None}], [{**miss, "place": -1}]]
     for wrong in nonsense:
-        assert not list(told(Answer("1", "w1", Outcome(True, {"misses": wrong})), "d", [key]))
-    assert not list(told(Answer("1", "w1", Outcome.failed("away")), "d", [key]))
+        assert not list(miss_lines(Answer("1", "w1", Outcome(True, {"misses": wrong})), "d", [key]))
+    assert not list(miss_lines(Answer("1", "w1", Outcome.failed("away")), "d", [key]))
 
 
 @pytest.mark.parametrize(("kind", "given"), [("date", "soon"), ("integer", "p1"), ("several", ["eu"]), ("text", None)])

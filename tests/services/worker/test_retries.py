@@ -21,7 +21,7 @@ def retries(echo: Echo, closing: threading.Event | None = None, wait_s: float = 
     return Retries(echo, 0, "q", wait_s, closing or threading.Event(), lambda: None)
 
 
-def told(answers: Iterator[AnsweredBatch | FailedRecord]) -> list[object]:
+def outcomes(answers: Iterator[AnsweredBatch | FailedRecord]) -> list[object]:
     """Numbers of records, and reasons."""
     return [
         (answer.record.offset, answer.reason) if isinstance(answer, FailedRecord) else len(answer.messages.values)
@@ -38,12 +38,12 @@ def failing(numbers: Sequence[int], failure: Exception) -> Before:
 
 
 def test_a_batch_without_failures_is_one_answer() -> None:
-    assert told(retries(Echo()).answers(fetch(0, 10).records)) == [10]
+    assert outcomes(retries(Echo()).answers(fetch(0, 10).records)) == [10]
 
 
 def test_the_record_at_fault_is_isolated_by_halves() -> None:
     echo = Echo(failing([5], RecordRejected("no number")))
-    assert told(retries(echo).answers(fetch(0, 8).records)) == [4, 1, (5, "no number"), 2]
+    assert outcomes(retries(echo).answers(fetch(0, 8).records)) == [4, 1, (5, "no number"), 2]
     assert [numbers for numbers in echo.steps if 5 in numbers] == []
     assert sorted(number for numbers in echo.steps for number in numbers) == [0, 1, 2, 3, 4, 6, 7]
 
@@ -80,7 +80,7 @@ def test_what_a_batch_waits_for_is_known_until_it_is_answered() -> None:
         away[0] = not any(seen)
 
     asked = Retries(Echo(before), 0, "q", 30.0, closing, look)
-    assert told(asked.answers(fetch(0, 4).records)) == [4]
+    assert outcomes(asked.answers(fetch(0, 4).records)) == [4]
     assert seen[0] == ""  # it may be there again at once
     assert "the source is away" in seen[-1]
     assert asked.waits_for == ""

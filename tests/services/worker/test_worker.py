@@ -69,7 +69,7 @@ def child_of(worker: Worker) -> psutil.Process:
     return child
 
 
-def told_of_lookups(world: World, query: str) -> Mapping[str, list[int]]:
+def reported_lookups(world: World, query: str) -> Mapping[str, list[int]]:
     """What the catalog has of the dictionaries of a query, from its only worker."""
     [held] = world.catalog.query(query).progress.get("held_by_worker", {"": {}}).values()
     tables: Mapping[str, list[int]] = held.get("tables", {})
@@ -97,7 +97,7 @@ def test_a_query_is_run_paused_resumed_and_dropped(world: World) -> None:
             "# TYPE dovetail_dictionary_element_count gauge",
         ):
             assert line in metrics
-        world.until(lambda: told_of_lookups(world, view).get(f"products{world.number}", [0] * 5)[2] == 1)
+        world.until(lambda: reported_lookups(world, view).get(f"products{world.number}", [0] * 5)[2] == 1)
         world.catalog.want(view, Desired.PAUSED, now_ms=0)
         world.until(lambda: is_now(world, view, Actual.PAUSED))
         world.send(orders, [{"n": 1, "k": 1}])

@@ -68,8 +68,8 @@ def test_a_side_with_a_budget_is_told_of_when_a_key_has_as_many_rows_as_it_may(
     assert warnings(caplog) == []
     hosted.on_batch(rows(7, 9, "more"), [])
     watch.note(hosted.query.activity)
-    [told] = warnings(caplog)
-    assert told == (
+    [warning] = warnings(caplog)
+    assert warning == (
         'query "v": skewed key (l.k) = (7): as many rows of the left side of a join as max_fan_out = 3 allows: further'
         " records of such a key go to the dead letters"
     )
@@ -80,8 +80,8 @@ def test_the_inputs_of_an_n_way_join_are_watched(caplog: pytest.LogCaptureFixtur
     watch = SkewWatch(dataflow_of(hosted.spec), 1, LOG)
     hosted.on_batch(rows(7, 1), rows(7, 2))
     watch.note(hosted.query.activity)
-    [told] = warnings(caplog)
-    assert "(r.k) = (7): 2 rows of the part1 side of a join" in told
+    [warning] = warnings(caplog)
+    assert "(r.k) = (7): 2 rows of the part1 side of a join" in warning
 
 
 @pytest.mark.parametrize("spec", [JOIN, KeyedSpec(port(LEFT, Ingest.UPSERT))])

@@ -124,8 +124,8 @@ def test_a_store_that_begins_with_rows_is_opened_by_all_members_records_or_not()
     outputs = run(pack, store, [])
 
     assert not store.unsorted
-    told = {number: reported(output).state for number, output in outputs.items()}
-    assert {number: {level: held[0][0] for level, held in state.items()} for number, state in told.items()} == {
+    states = {number: reported(output).state for number, output in outputs.items()}
+    assert {number: {level: held[0][0] for level, held in state.items()} for number, state in states.items()} == {
         0: {1: 6},
         1: {1: 0, 2: 6},
     }
@@ -147,9 +147,9 @@ def test_what_fails_says_for_which_member() -> None:
     pack = packed(member("7", orders_clicks("orders", "clicks")), member("77", tight))
     with pytest.raises(StateLimitExceeded) as failure:
         run(pack, RunStore(), [("orders", 0, records(ORDERS))])
-    told = "".join(traceback.format_exception(failure.value))
-    assert at_fault(told) == {"77"}
-    assert without_note(told) == told.replace("\n[of member 77]", "")
+    traceback_text = "".join(traceback.format_exception(failure.value))
+    assert at_fault(traceback_text) == {"77"}
+    assert without_note(traceback_text) == traceback_text.replace("\n[of member 77]", "")
 
 
 def test_a_member_tells_its_readers_how_far_it_has_come() -> None:
@@ -163,16 +163,16 @@ def test_a_member_tells_its_readers_how_far_it_has_come() -> None:
     timed = member("1", plan_query("tens", definition, planner.catalog).dataflow)
     pack, store = packed(timed, member("2", orders_users("orders", "users"))), RunStore()
 
-    def told(first: int, *seconds: int) -> int | None:
+    def output_watermark(first: int, *seconds: int) -> int | None:
         values: list[dict[str, object] | bytes] = [{"at": f"1970-01-01 00:00:{second:02}"} for second in seconds]
         outputs = run(pack, store, [("rides", 0, records(values, first))])
         assert 1 not in outputs
         return outputs[0].output_watermark
 
-    assert (begin := told(0, 3)) is not None
-    assert told(1, 7, 20) == begin + 20_000
-    assert told(3, 19) is None
-    assert told(4, 32) == begin + 30_000
+    assert (begin := output_watermark(0, 3)) is not None
+    assert output_watermark(1, 7, 20) == begin + 20_000
+    assert output_watermark(3, 19) is None
+    assert output_watermark(4, 32) == begin + 30_000
     beats = list(outgoing(replace(timed, partitions={timed.output_topic: 3}), 17))
     assert [one.partition for one in beats] == [0, 1, 2]
     assert [one.messages for one in beats] == [[heartbeat(17)]] * 3

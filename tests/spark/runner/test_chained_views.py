@@ -134,15 +134,15 @@ def await_rows(broker: str, view: str, count: int, runner: Running) -> None:
 
 def assert_in_time(found: list[Message], time_of: str) -> None:
     """In each partition: no row is behind a heartbeat before it, and the last heartbeat is behind no row."""
-    told: dict[int | None, list[int]] = defaultdict(lambda: [-1])
+    heartbeats: dict[int | None, list[int]] = defaultdict(lambda: [-1])
     for message in found:
-        beats = told[message.partition()]
+        beats = heartbeats[message.partition()]
         if (value := message.value()) is None:
             beats.append(int(dict(message.headers() or ())[HEADER] or b""))
             assert beats[-1] > beats[-2]
         else:
             moment = dt.datetime.fromisoformat(str(orjson.loads(value)[time_of])).replace(tzinfo=dt.UTC)
             assert round(moment.timestamp() * 1000) >= beats[-1]
-    assert told
-    assert {beats[-1] for beats in told.values()} == {max(map(max, told.values()))}
-    assert max(map(max, told.values())) > NOON.timestamp() * 1000 + 1000 * SECONDS
+    assert heartbeats
+    assert {beats[-1] for beats in heartbeats.values()} == {max(map(max, heartbeats.values()))}
+    assert max(map(max, heartbeats.values())) > NOON.timestamp() * 1000 + 1000 * SECONDS

@@ -32,10 +32,10 @@ def test_an_executor_may_take_a_while_to_start() -> None:
 
 def test_where_there_is_none_it_says_what_a_worker_needs() -> None:
     cluster = Cluster()
-    told = cluster.after(10)
-    assert "has no executor for this session" in told
-    assert MASTER in told
-    assert "512m of memory" in told
+    message = cluster.after(10)
+    assert "has no executor for this session" in message
+    assert MASTER in message
+    assert "512m of memory" in message
     cluster.executors = 1
     assert cluster.after(1) == ""
 

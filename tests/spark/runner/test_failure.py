@@ -38,30 +38,30 @@ def error(text: str) -> DovetailError:
     ],
 )
 def test_the_error_of_a_worker_keeps_its_kind_and_words(raised: DovetailError) -> None:
-    told = error(f"{TRACE}dovetail.changelog.errors.{type(raised).__name__}: {raised}\n{TAIL}")
+    reported = error(f"{TRACE}dovetail.changelog.errors.{type(raised).__name__}: {raised}\n{TAIL}")
 
-    assert type(told) is type(raised)
+    assert type(reported) is type(raised)
     noted = error(f"{TRACE}dovetail.changelog.errors.{type(raised).__name__}: {raised}\n[of member 7]\n{TAIL}")
-    assert str(noted) == str(told)
-    assert (told.what, told.fix) == (raised.what, raised.fix)
-    assert told.where == ", ".join(filter(None, ['query "view"', raised.where]))
+    assert str(noted) == str(reported)
+    assert (reported.what, reported.fix) == (raised.what, raised.fix)
+    assert reported.where == ", ".join(filter(None, ['query "view"', raised.where]))
 
 
 def test_a_lost_broker_is_a_service_that_may_come_back() -> None:
     lost = "org.apache.kafka.common.errors.TimeoutException: Call(callName=listOffsets) timed out at 1 after 2 attempts"
 
-    told = error(f"{HEAD}\njava.util.concurrent.ExecutionException: {lost}\n\tat java.base/a.b(C.java:1)")
+    reported = error(f"{HEAD}\njava.util.concurrent.ExecutionException: {lost}\n\tat java.base/a.b(C.java:1)")
 
-    assert isinstance(told, ServiceUnavailable)
-    assert "listOffsets" in told.what
+    assert isinstance(reported, ServiceUnavailable)
+    assert "listOffsets" in reported.what
 
 
 def test_anything_else_is_an_internal_error_with_the_end_of_its_traceback() -> None:
-    told = error(f"{TRACE}ZeroDivisionError: division by zero\n\n\tat org.apache.spark.Something(X.scala:1)")
+    reported = error(f"{TRACE}ZeroDivisionError: division by zero\n\n\tat org.apache.spark.Something(X.scala:1)")
 
-    assert isinstance(told, InternalError)
-    assert "ZeroDivisionError: division by zero" in told.what
-    assert "X.scala" not in told.what
+    assert isinstance(reported, InternalError)
+    assert "ZeroDivisionError: division by zero" in reported.what
+    assert "X.scala" not in reported.what
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_anything_else_is_an_internal_error_with_the_end_of_its_traceback() -> N
     ],
 )
 def test_what_the_machine_does_to_python_is_the_environment(line: str) -> None:
-    told = error(f"{TRACE}{line}\n\n\tat org.apache.spark.Something(X.scala:1)")
+    reported = error(f"{TRACE}{line}\n\n\tat org.apache.spark.Something(X.scala:1)")
 
-    assert told.retry, told
-    assert isinstance(told, EnvironmentFault)
+    assert reported.retry, reported
+    assert isinstance(reported, EnvironmentFault)
 
 
 @pytest.mark.parametrize(
@@ -100,17 +100,17 @@ def test_what_the_machine_does_to_python_is_the_environment(line: str) -> None:
     ],
 )
 def test_what_happens_to_a_process_of_spark_is_the_environment(line: str) -> None:
-    told = error(f"{HEAD}\n{line}\n\tat java.base/a.b(C.java:1)")
+    reported = error(f"{HEAD}\n{line}\n\tat java.base/a.b(C.java:1)")
 
-    assert told.retry, told
+    assert reported.retry, reported
 
 
 def test_a_broker_that_a_worker_has_lost_is_said_to_be_lost() -> None:
     raised = "".join(traceback.format_exception_only(BrokerError("broker down")))
-    told = error(f"{TRACE}{raised}\n\tat org.apache.spark.Something(X.scala:1)")
+    reported = error(f"{TRACE}{raised}\n\tat org.apache.spark.Something(X.scala:1)")
 
-    assert isinstance(told, ServiceUnavailable)
-    assert told.what == "the broker was lost: broker down"
+    assert isinstance(reported, ServiceUnavailable)
+    assert reported.what == "the broker was lost: broker down"
 
 
 def test_a_cause_without_words_is_told_by_its_class() -> None:
@@ -119,18 +119,18 @@ def test_a_cause_without_words_is_told_by_its_class() -> None:
     cause = Exception("\n\nJVM stacktrace:\njava.io.EOFException\n\tat java.base/a.b(C.java:1)")
     setattr(failure, "_cause", cause)  # noqa: B010 - its type does not say that it has one
 
-    told = typed(failure, "view")
+    reported = typed(failure, "view")
 
-    assert isinstance(told, EnvironmentFault)
-    assert "java.io.EOFException" in told.what
+    assert isinstance(reported, EnvironmentFault)
+    assert "java.io.EOFException" in reported.what
 
 
 def test_a_defect_that_speaks_of_the_environment_is_a_defect() -> None:
-    told = error(
+    reported = error(
         f"{TRACE}ValueError: Connection refused, OSError and Broken pipe\n\n\tat org.apache.spark.X(X.scala:1)"
     )
 
-    assert isinstance(told, InternalError)
+    assert isinstance(reported, InternalError)
 
 
 @pytest.mark.parametrize(
@@ -141,21 +141,21 @@ def test_a_defect_that_speaks_of_the_environment_is_a_defect() -> None:
     ],
 )
 def test_a_damaged_checkpoint_is_said_with_the_way_out(line: str) -> None:
-    told = error(f"{HEAD}\n{line}\n\tat java.base/a.b(C.java:1)")
+    reported = error(f"{HEAD}\n{line}\n\tat java.base/a.b(C.java:1)")
 
-    assert isinstance(told, CheckpointMismatch)
-    assert "backup" in told.fix
+    assert isinstance(reported, CheckpointMismatch)
+    assert "backup" in reported.fix
 
 
 def test_a_batch_that_has_lost_a_part_with_its_executor_is_run_again() -> None:
-    told = error(
+    reported = error(
         f"{HEAD}\nJob aborted due to stage failure: ResultStage 6 has failed the maximum allowable number of times: 1."
         " Most recent failure reason: org.apache.spark.shuffle.MetadataFetchFailedException: Missing an output location"
         " for shuffle 1 partition 1\n\tat org.apache.spark.MapOutputTracker$.validateStatus(X.scala:1)"
     )
 
-    assert isinstance(told, EnvironmentFault)
-    assert "a process of Spark has gone" in told.what
+    assert isinstance(reported, EnvironmentFault)
+    assert "a process of Spark has gone" in reported.what
 
 
 @pytest.mark.parametrize(
@@ -174,11 +174,11 @@ def test_a_batch_that_has_lost_a_part_with_its_executor_is_run_again() -> None:
     ],
 )
 def test_what_the_python_of_an_executor_lacks_is_said_with_the_setting(line: str, what: str) -> None:
-    told = error(f"{TRACE}{line}\n\n\tat org.apache.spark.Something(X.scala:1)")
+    reported = error(f"{TRACE}{line}\n\n\tat org.apache.spark.Something(X.scala:1)")
 
-    assert isinstance(told, EnvironmentFault)
-    assert what in told.what
-    assert "spark.pyspark.python in DOVETAIL_SPARK_CONF" in told.fix
+    assert isinstance(reported, EnvironmentFault)
+    assert what in reported.what
+    assert "spark.pyspark.python in DOVETAIL_SPARK_CONF" in reported.fix
 
 
 FRAME = "\n\tat org.apache.hadoop.fs.s3a.S3AFileSystem.s3GetFileStatus(S3AFileSystem.java:4015)"
@@ -206,9 +206,9 @@ def test_a_store_that_is_lost_is_a_service_that_may_come_back_and_no_damage(line
     ],
 )
 def test_a_store_that_refuses_is_said_with_the_settings(line: str) -> None:
-    told = error(f"{HEAD}\n{line}{FRAME}")
-    assert isinstance(told, StorageRefused)
-    assert "spark.hadoop.fs.s3a.access.key" in told.fix
+    reported = error(f"{HEAD}\n{line}{FRAME}")
+    assert isinstance(reported, StorageRefused)
+    assert "spark.hadoop.fs.s3a.access.key" in reported.fix
 
 
 def test_a_version_that_is_missing_in_a_store_is_damage() -> None:
@@ -218,9 +218,9 @@ def test_a_version_that_is_missing_in_a_store_is_damage() -> None:
 
 def test_jars_that_are_missing_are_said_with_the_command() -> None:
     line = "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
-    told = error(f"{HEAD}\n{line}")
-    assert isinstance(told, StackError)
-    assert "python -m dovetail.services.jars s3a" in told.fix
+    reported = error(f"{HEAD}\n{line}")
+    assert isinstance(reported, StackError)
+    assert "python -m dovetail.services.jars s3a" in reported.fix
 
 
 @pytest.mark.parametrize("quoted", ["1" * 1_000_000, "Connection refuse" * 60_000, "org.apache.kafka." * 60_000])

@@ -36,8 +36,8 @@ def test_on_a_cluster_the_copies_lie_in_the_folders_of_the_executors_unless_one_
 
 
 def test_the_stack_says_where_its_jars_are_and_the_file_that_tells_that_it_is_ready(tmp_path: Path) -> None:
-    told = {"DOVETAIL_SPARK_JARS": "/jars:/more", "DOVETAIL_READY_FILE": "/ready"}
-    read = RunnerSettings.of(settings(tmp_path, brokers="kafka:9092"), told)
+    environment = {"DOVETAIL_SPARK_JARS": "/jars:/more", "DOVETAIL_READY_FILE": "/ready"}
+    read = RunnerSettings.of(settings(tmp_path, brokers="kafka:9092"), environment)
     assert (read.jars, read.ready_file) == ((Path("/jars"), Path("/more")), Path("/ready"))
 
 

@@ -143,16 +143,16 @@ def test_who_has_news_waits_for_its_turn_behind_those_that_have_waited_for_longe
     sources = [WatchedEnds(watching.address, name, [name]) for name in names]
     assert sources[0].ask() is not None
     with ThreadPoolExecutor() as waiting:
-        told: list[Future[EndsAnswer | None]] = []
+        answers: list[Future[EndsAnswer | None]] = []
         for name, source in zip(names[1:], sources[1:], strict=True):
-            told.append(waiting.submit(source.ask, {name: {"0": 0}}, LONG_S))
+            answers.append(waiting.submit(source.ask, {name: {"0": 0}}, LONG_S))
             _until(partial(_waits, watching, name))
         for name in reversed(names[1:]):
             send(broker, name, [{"k": 1}])
         for number, source in enumerate(sources[:-1]):
-            assert [answer.done() for answer in told[number:]] == [False] * len(told[number:])
+            assert [answer.done() for answer in answers[number:]] == [False] * len(answers[number:])
             source.close()
-            answer = told[number].result(LONG_S)
+            answer = answers[number].result(LONG_S)
             assert answer is not None
             assert answer.ends == {names[number + 1]: {"0": 1}}
             assert watching.silence(names[number + 1]) is None

@@ -101,14 +101,14 @@ def expected(rows: Sequence[Row]) -> Counter[tuple[object, ...]]:
 
 def in_time(world: World, view: str, time_of: str) -> None:
     """No row is behind a heartbeat before it."""
-    told = -1
+    heartbeat_ms = -1
     for record in world.engine.host.records(view):
         if record.value is None:
-            assert record.timestamp_ms > told
-            told = record.timestamp_ms
+            assert record.timestamp_ms > heartbeat_ms
+            heartbeat_ms = record.timestamp_ms
         else:
             moment = dt.datetime.fromisoformat(str(orjson.loads(record.value)[time_of])).replace(tzinfo=dt.UTC)
-            assert round(moment.timestamp() * 1000) >= told
+            assert round(moment.timestamp() * 1000) >= heartbeat_ms
 
 
 def late(world: World, view: str) -> int:

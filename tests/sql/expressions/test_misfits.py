@@ -17,7 +17,7 @@ def world() -> World:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "message"),
     [
         ("t > 1", "s.t > 1 has no value, as s.t is a text"),
         ("lower(i)", "lower(s.i) has no value, as s.i is an integer"),
@@ -32,10 +32,10 @@ def world() -> World:
         ("array_map(x -> lower(x), a)", "lower(x) has no value"),
     ],
 )
-def test_what_is_refused_is_what_was_written(world: World, written: str, told: str) -> None:
+def test_what_is_refused_is_what_was_written(world: World, written: str, message: str) -> None:
     with pytest.raises(SqlError) as refused:
         world.plan(f"SELECT {written} AS v FROM s")
-    assert refused.value.what.startswith(told)
+    assert refused.value.what.startswith(message)
     assert "CAST" in refused.value.fix
 
 

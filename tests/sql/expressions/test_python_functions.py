@@ -48,10 +48,10 @@ def test_people_read_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", ["5", '["f"]', '["f", 1, "int", "", false]', '["f", ["no_type"], "int", "", false]', "x"]
+    "definition", ["5", '["f"]', '["f", 1, "int", "", false]', '["f", ["no_type"], "int", "", false]', "x"]
 )
-def test_what_only_looks_like_a_call_is_none(told: str) -> None:
-    spelled = base64.b32encode(told.encode()).decode().rstrip("=")
+def test_what_only_looks_like_a_call_is_none(definition: str) -> None:
+    spelled = base64.b32encode(definition.encode()).decode().rstrip("=")
     assert called_in(f"python_{spelled}(\"x\") + 'python_mzxw6(' + python_(1)") == ()
 
 

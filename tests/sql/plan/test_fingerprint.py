@@ -74,8 +74,8 @@ def test_the_form_of_a_lookup(name: str, golden: Callable[[str, str], None]) -> 
 
 def held(name: str, plan: Plan, golden: Callable[[str, str], None]) -> None:
     """Where a line of these files changes, checkpoints of the release before no longer fit."""
-    told = [f"{fingerprint(one.output)}\n{readable_form(one.output)}\n" for one in plan.fragments]
-    golden(f"fingerprint/{name}.txt", "\n".join(told))
+    lines = [f"{fingerprint(one.output)}\n{readable_form(one.output)}\n" for one in plan.fragments]
+    golden(f"fingerprint/{name}.txt", "\n".join(lines))
 
 
 def test_it_begins_with_the_version_of_the_form() -> None:

@@ -39,7 +39,7 @@ def test_what_may_be_meant_is_not_told_of(condition: str) -> None:
     assert World.of(STREAM).plan(f"SELECT k FROM s WHERE {condition}").warnings == ()
 
 
-@pytest.mark.parametrize(("slide", "size", "told"), [(10, 5, True), (5, 5, False), (5, 10, False), (3, 10, False)])
-def test_windows_with_gaps(slide: int, size: int, told: bool) -> None:
+@pytest.mark.parametrize(("slide", "size", "warns"), [(10, 5, True), (5, 5, False), (5, 10, False), (3, 10, False)])
+def test_windows_with_gaps(slide: int, size: int, warns: bool) -> None:
     plan = World.of(STREAM).plan(f"SELECT k, window_start FROM hop(s, at, {slide}s, {size}s)")
-    assert ("windows of 5 s every 10 s leave out the rows between them" in "".join(plan.warnings)) is told
+    assert ("windows of 5 s every 10 s leave out the rows between them" in "".join(plan.warnings)) is warns

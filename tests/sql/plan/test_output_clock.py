@@ -19,7 +19,7 @@ DDL = (
 TENS = "FROM TUMBLE(a, at, INTERVAL '10 SECONDS') GROUP BY window_start, window_end, k"
 CLOSED = "EMIT ON WINDOW CLOSE"
 NEAR = "a.k = b.k AND a.at BETWEEN b.at - INTERVAL '1 SECOND' AND b.at + INTERVAL '3 SECONDS'"
-TOLD = {
+WATERMARKED = {
     f"SELECT window_start AS opened, window_end AS closed, k, count(*) AS n {TENS} {CLOSED}": {
         "opened": 0,
         "closed": 10,
@@ -54,15 +54,15 @@ def view(text: str, into: str = "") -> Plan:
     return plan_query("v", statement, planner.catalog)
 
 
-@pytest.mark.parametrize(("text", "columns"), TOLD.items())
+@pytest.mark.parametrize(("text", "columns"), WATERMARKED.items())
 def test_columns_that_follow_the_time_of_rows_that_stay(text: str, columns: dict[str, int]) -> None:
     plan = view(text)
-    told = plan.stream().upstream_watermarks
-    base = told[0].delay_ms
-    assert {one.column: (base - one.delay_ms) // 1000 for one in told} == {
+    upstream = plan.stream().upstream_watermarks
+    base = upstream[0].delay_ms
+    assert {one.column: (base - one.delay_ms) // 1000 for one in upstream} == {
         name: later - next(iter(columns.values())) for name, later in columns.items()
     }
-    assert all(one.from_heartbeats and one.max_future_ms is None for one in told)
+    assert all(one.from_heartbeats and one.max_future_ms is None for one in upstream)
     assert len(plan.dataflow.sink.clock) == len(plan.dataflow.nodes[-1].operator.ports)
     assert f"tells the watermark of {','.join(columns)}" in plan.explain()
 

@@ -17,7 +17,7 @@ PLANNER = Planner.of(
 
 
 @pytest.mark.parametrize(
-    ("condition", "told"),
+    ("condition", "message"),
     [
         ("n = 'abc'", "'abc' is not a valid int32, the type of n"),
         ("'abc' <> n", "'abc' is not a valid int32, the type of n"),
@@ -30,16 +30,16 @@ PLANNER = Planner.of(
         ("b = 'perhaps'", "'perhaps' is not a valid bool, the type of b"),
     ],
 )
-def test_a_text_that_is_no_value_is_refused(condition: str, told: str) -> None:
+def test_a_text_that_is_no_value_is_refused(condition: str, message: str) -> None:
     with pytest.raises(SqlError) as refused:
         PLANNER.plan(f"SELECT k FROM s WHERE {condition}")
-    assert told in refused.value.what
+    assert message in refused.value.what
     _, _, name = refused.value.what.rpartition("the type of ")
     assert f"CAST({name} AS string)" in refused.value.fix
 
 
 @pytest.mark.parametrize(
-    ("condition", "told"),
+    ("condition", "message"),
     [
         ("n = 'abc'", "'abc' is not a valid int32, the type of n"),
         ("'abc' <> q.n", "'abc' is not a valid int32, the type of n"),
@@ -49,14 +49,14 @@ def test_a_text_that_is_no_value_is_refused(condition: str, told: str) -> None:
         ("k IN (SELECT r.k FROM table(r) AS r WHERE r.m = 'abc')", "'abc' is not a valid int32, the type of m"),
     ],
 )
-def test_so_it_is_over_the_content_of_a_stream(condition: str, told: str) -> None:
+def test_so_it_is_over_the_content_of_a_stream(condition: str, message: str) -> None:
     with pytest.raises(SqlError) as refused:
         PLANNER.plan(f"SELECT k FROM table(s) AS q WHERE {condition}")
-    assert refused.value.what == told
+    assert refused.value.what == message
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         (
             "SELECT k FROM table(s) GROUP BY k HAVING count() > 'many'",
@@ -68,14 +68,14 @@ def test_so_it_is_over_the_content_of_a_stream(condition: str, told: str) -> Non
         ),
     ],
 )
-def test_so_it_is_in_other_clauses_of_such_a_query(query: str, told: str) -> None:
-    with pytest.raises(SqlError, match=re.escape(told)):
+def test_so_it_is_in_other_clauses_of_such_a_query(query: str, message: str) -> None:
+    with pytest.raises(SqlError, match=re.escape(message)):
         PLANNER.plan(query)
 
 
 @pytest.mark.parametrize("source", ["t", "table(t)"])
 @pytest.mark.parametrize(
-    ("condition", "told"),
+    ("condition", "message"),
     [
         ("id = 'abc'", "'abc' is not a valid integer, the type of id"),
         ("'1.5' < id", "'1.5' is not a valid integer, the type of id"),
@@ -87,10 +87,10 @@ def test_so_it_is_in_other_clauses_of_such_a_query(query: str, told: str) -> Non
         ("id + 1 = 'abc'", "'abc' is not a valid integer, the type of what it is compared with"),
     ],
 )
-def test_so_it_is_of_tables(source: str, condition: str, told: str) -> None:
+def test_so_it_is_of_tables(source: str, condition: str, message: str) -> None:
     with pytest.raises(SqlError) as refused:
         PLANNER.plan(f"SELECT id FROM {source} WHERE {condition}")
-    assert refused.value.what == told
+    assert refused.value.what == message
 
 
 @pytest.mark.parametrize("source", ["t", "table(t)"])

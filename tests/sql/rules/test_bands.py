@@ -145,9 +145,9 @@ def test_settings_of_watermarks(world: World) -> None:
 def test_the_rows_of_a_view_come_in_no_order_of_time(world: World) -> None:
     query = "SELECT v.k FROM v JOIN r ON v.k = r.k AND date_diff_within(10s, v.t, r.t)"
     assert [scan.watermark is None for scan in world.plan(query).dataflow.scans] == [True, False]
-    told = world.plan(query, watermark_delay="1m").dataflow
-    assert [scan.watermark is None for scan in told.scans] == [False, False]
-    (node,) = told.nodes
+    delayed = world.plan(query, watermark_delay="1m").dataflow
+    assert [scan.watermark is None for scan in delayed.scans] == [False, False]
+    (node,) = delayed.nodes
     assert isinstance(node.operator, RangeSpec)
     assert node.operator.left.watermark is not None
 

@@ -209,8 +209,8 @@ def test_columns_stand_as_they_are_selected_and_keys_tell_rows_apart_as_before()
     ordered, written = planned(query), planned(f"{query} SETTINGS join_reorder = 0")
     assert ordered.orders != ()
     assert ordered.schema == written.schema
-    told = [(one.output.key_names, one.output.unique, one.output.updating) for one in map(last, (ordered, written))]
-    assert told[0] == told[1]
+    facts = [(one.output.key_names, one.output.unique, one.output.updating) for one in map(last, (ordered, written))]
+    assert facts[0] == facts[1]
 
 
 def test_explain_says_why() -> None:

@@ -86,9 +86,9 @@ def test_the_topic_of_a_view_is_that_of_the_chain() -> None:
     ):
         at_once, chain = (planner.only(query, multiway_join=setting).output for setting in (True, False))
         assert at_once.input != chain.input
-        told = [(one.columns, one.hidden, one.key, one.key_names, one.updating, one.exchanged, one.unique)
+        facts = [(one.columns, one.hidden, one.key, one.key_names, one.updating, one.exchanged, one.unique)
                 for one in (at_once, chain)]  # fmt: skip
-        assert told[0] == told[1]
+        assert facts[0] == facts[1]
 
 
 def test_it_is_warned_of_as_of_the_chain() -> None:

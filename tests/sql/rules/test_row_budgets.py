@@ -53,7 +53,7 @@ def test_by_default_none_has_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("sql", "message"),
     [
         (f"{TWO} (SELECT k, count() AS n FROM views GROUP BY k) AS v ON c.k = v.k", "no budget of rows"),
         ("SELECT s.shelf FROM stock AS s JOIN goods AS g ON s.k = length(g.name)", "move between keys"),
@@ -67,8 +67,8 @@ def test_by_default_none_has_one() -> None:
         ("SELECT k FROM clicks", "no join of this query keeps rows by key"),
     ],
 )
-def test_what_could_not_be_refused_as_one_record_is_refused_as_a_query(sql: str, told: str) -> None:
-    with pytest.raises(Unsupported, match=told) as refused:
+def test_what_could_not_be_refused_as_one_record_is_refused_as_a_query(sql: str, message: str) -> None:
+    with pytest.raises(Unsupported, match=message) as refused:
         budgets(sql)
     assert refused.value.fix
 

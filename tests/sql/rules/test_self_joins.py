@@ -124,6 +124,6 @@ def test_the_topic_of_a_view_is_the_same() -> None:
     ):
         once, twice = (Planner.of(*DDL).only(query, share_state=setting).output for setting in (True, False))
         assert once.input != twice.input
-        told = [(one.columns, one.hidden, one.key, one.key_names, one.updating, one.exchanged, one.unique)
+        facts = [(one.columns, one.hidden, one.key, one.key_names, one.updating, one.exchanged, one.unique)
                 for one in (once, twice)]  # fmt: skip
-        assert told[0] == told[1]
+        assert facts[0] == facts[1]

@@ -27,7 +27,7 @@ ASKED = {
     "anti-left-mutable": "n",
 }
 """Case → the column that is asked."""
-Told = tuple[tuple[str, object], ...]
+RowValues = tuple[tuple[str, object], ...]
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -39,27 +39,27 @@ def test_every_value_gives_the_rows_of_the_engine(name: str) -> None:
     for value in values:
         text = f"'{value}'" if isinstance(value, str) else str(value)
         found = question.asked(f'"{column}" = {text}')
-        made = Counter(told(row) for row in found.rows.to_pylist())
+        made = Counter(row_values(row) for row in found.rows.to_pylist())
         assert made == Counter({row: count for row, count in emitted.items() if dict(row)[column] == value})
         assert found.behind.num_rows
 
 
-def played(case: Case) -> tuple[Question, Counter[Told]]:
+def played(case: Case) -> tuple[Question, Counter[RowValues]]:
     """The query of a case over what its steps have written, and what the operators made of that."""
     engine = SqlEngine(MemoryHost())
     for statement in case.ddl:
         engine.create(statement)
     run = _Run(case, engine)
     run.go()
-    net: Counter[Told] = Counter()
+    net: Counter[RowValues] = Counter()
     for step in run.emitted:
         for change in step:
-            net[told(change.row)] += change.delta
+            net[row_values(change.row)] += change.delta
     question = Question.of(World(engine), with_settings(case.query, run.settings()))
     return question, Counter({row: count for row, count in net.items() if count})
 
 
-def told(row: Mapping[str, object]) -> Told:
+def row_values(row: Mapping[str, object]) -> RowValues:
     """The row without its times, which a case writes as texts."""
     return tuple((name, value) for name, value in row.items() if not is_time(value))
 

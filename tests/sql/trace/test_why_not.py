@@ -12,11 +12,11 @@ from tests.sql.world import World
 
 NEAR = "SELECT c.k AS k FROM clicks c JOIN quotes q ON c.k = q.k AND c.at BETWEEN q.at AND q.at + INTERVAL '2 SECONDS'"
 FIRST = "SELECT * FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM clicks) AS t WHERE n <= 1"
-Told = list[tuple[str, int | None, str]]
+Lost = list[tuple[str, int | None, str]]
 
 
 @pytest.mark.parametrize(
-    ("query", "where", "told"),
+    ("query", "where", "expected"),
     [
         pytest.param(
             JOINED,
@@ -121,14 +121,14 @@ Told = list[tuple[str, int | None, str]]
         ),
     ],
 )
-def test_a_reason(query: str, where: str, told: Told) -> None:
+def test_a_reason(query: str, where: str, expected: Lost) -> None:
     world = shop()
     world.insert("orders", {"id": 8, "customer": 9, "amount": 1}, {"id": 9, "customer": None, "amount": 1})
     world.delete("orders", {"id": 6, "customer": 2, "amount": 20})
     world.insert("orders", {"id": 10, "customer": 1, "amount": 1})
     found = why(world, query, where)
     assert found.rows.num_rows == 0
-    assert reasons(found.lost) == told
+    assert reasons(found.lost) == expected
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ class Fault:
         end = int(tokens[last - 1].end) + 1 if last else 0
         shown = "the text" if self._is_text(first) else self.written(first)
         put = f"before {shown}" if first < len(tokens) else "at the end"
-        told = offer.format(word=self.word(first), put=put, text=text, before=self.word(first - 1))
-        return Guess(int(tokens[first].start) if first < last else end, end, text, told)
+        hint = offer.format(word=self.word(first), put=put, text=text, before=self.word(first - 1))
+        return Guess(int(tokens[first].start) if first < last else end, end, text, hint)
 
     def _is_text(self, place: int) -> bool:
         return place < len(self.words) and self.words.tokens[place].token_type == TokenType.STRING

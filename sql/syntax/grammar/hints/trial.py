@@ -30,9 +30,9 @@ def tried(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Synt
     guess = _furthest(script, slip, read) or (None if slip.fix else repair(script, slip, read))
     if guess is None:
         return slip
-    told = SyntaxFault(slip.what, where=slip.where, fix=guess.offer)
-    told.offset = slip.offset
-    return told
+    fault = SyntaxFault(slip.what, where=slip.where, fix=guess.offer)
+    fault.offset = slip.offset
+    return fault
 
 
 def _furthest(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Guess | None:

@@ -46,21 +46,21 @@ def test_a_select_over_a_stream_that_is_idle_says_that_it_waited(opened: Opened)
 
 def test_a_select_that_goes_on_says_that_it_waits_and_is_stopped(opened: Opened, shop: Shop) -> None:
     page = opened("sql")
-    told = page.get_by_role("status").filter(has_text="Stop or Escape ends it.")
+    status = page.get_by_role("status").filter(has_text="Stop or Escape ends it.")
     for by_key in (True, False):
         editor(page).fill("SELECT 1 AS a; SELECT id FROM parcels")
         page.get_by_label("until stopped").check()
         page.get_by_role("button", name="Run").click()
-        expect(told).to_contain_text("It waits for rows")
+        expect(status).to_contain_text("It waits for rows")
         shop.sql("INSERT INTO parcels VALUES (9007199254740993, 1.5)")
-        expect(told).to_contain_text("1 row so far")
+        expect(status).to_contain_text("1 row so far")
         expect(page.locator("section.result").nth(1).locator("td")).to_have_text("9007199254740993")
         if by_key:
             page.keyboard.press("Escape")
         else:
             page.get_by_role("button", name="Stop").click()
         expect(page.get_by_text("It was stopped.")).to_be_visible()
-        expect(told).to_have_count(0)
+        expect(status).to_have_count(0)
         expect(page.locator("section.result").nth(1).locator("td")).to_have_count(1)
         expect(page.get_by_role("button", name="Run")).to_be_enabled()
 

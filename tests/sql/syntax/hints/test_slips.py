@@ -68,16 +68,16 @@ def words(text: str) -> list[str]:
 def test_a_slip_is_told_the_edit_that_undoes_it(kind: str) -> None:
     pattern, word = BREAKS[kind]
     places = [(whole, found.span()) for whole in statements() for found in re.finditer(pattern, whole)]
-    slips, told, undone = 0, 0, 0
+    slips, hinted, undone = 0, 0, 0
     for whole, (start, end) in places[:: -(-len(places) // MOST)]:
         text = whole[:start] + word + whole[end:]
         fault = fault_of(text)
         if isinstance(fault, SyntaxFault):
             guess = repair(text, fault, parse)
-            slips, told = slips + 1, told + bool(fault.fix)
+            slips, hinted = slips + 1, hinted + bool(fault.fix)
             undone += guess is not None and words(applied(text, guess)) == words(whole)
-    assert told >= 0.9 * slips > 0
-    assert undone >= 0.6 * slips, (slips, told, undone)
+    assert hinted >= 0.9 * slips > 0
+    assert undone >= 0.6 * slips, (slips, hinted, undone)
 
 
 @pytest.mark.parametrize(

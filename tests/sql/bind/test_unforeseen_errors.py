@@ -7,7 +7,7 @@ import random
 import pytest
 
 from dovetail.changelog.errors import DovetailError, InternalError
-from dovetail.sql.syntax.faults import told_in_order
+from dovetail.sql.syntax.faults import unforeseen_as_errors
 from tests.sql.world import World
 
 FORMED = (
@@ -89,7 +89,7 @@ def test_long_chains_are_answered(world: World) -> None:
 
 
 def test_what_nobody_has_foreseen_is_told_in_order() -> None:
-    with pytest.raises(InternalError) as fault, told_in_order("planning it"):
+    with pytest.raises(InternalError) as fault, unforeseen_as_errors("planning it"):
         raise IndexError("list index out of range")
     assert fault.value.what == "planning it failed: IndexError"
     assert fault.value.where
