@@ -85,7 +85,7 @@ def batches(exponent: float, scans: bool) -> Iterator[tuple[bool, list[str]]]:
 
 def measured(cache: Cache, prepared: Sequence[tuple[bool, list[str]]]) -> Result:
     """Hits are those of the Zipf batches; the speed is that of all, in processor time."""
-    hits = asked = lookups = 0
+    hits = queried = lookups = 0
     started_s = time.process_time()
     for is_scan, keys in prepared:
         found = cache.lookup(keys)
@@ -93,9 +93,9 @@ def measured(cache: Cache, prepared: Sequence[tuple[bool, list[str]]]) -> Result
         cache.store(missing)
         lookups += len(keys)
         if not is_scan:
-            asked += len(keys)
+            queried += len(keys)
             hits += len(keys) - len(missing)
-    return Result(hits / asked, lookups / (time.process_time() - started_s))
+    return Result(hits / queried, lookups / (time.process_time() - started_s))
 
 
 def hot_speed(make: Callable[[], Cache]) -> float:

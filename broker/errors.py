@@ -122,7 +122,7 @@ def broker_errors() -> Iterator[None]:
         raise BrokerError.of(cause.args[0]) from cause
 
 
-def answer(asked: Future[Answer], timeout_s: float) -> Answer:
+def answer(future: Future[Answer], timeout_s: float) -> Answer:
     """What a call of an admin gives in the end."""
     with broker_errors():
-        return asked.result(timeout_s)
+        return future.result(timeout_s)

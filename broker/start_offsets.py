@@ -60,7 +60,7 @@ def resolved_first_offsets(client: Admin, readings: Sequence[ReadStart]) -> list
 
 
 def _resolved(client: Admin, reading: ReadStart, partitions: Sequence[int]) -> FirstOffsets:
-    there = _asked(client, reading.topic, partitions, OffsetSpec.earliest())
+    there = _offsets(client, reading.topic, partitions, OffsetSpec.earliest())
     wanted = _starts(client, reading, partitions)
     return {partition: max(offset, there[partition]) for partition, offset in wanted.items()}
 
@@ -70,14 +70,14 @@ def _starts(client: Admin, reading: ReadStart, partitions: Sequence[int]) -> Fir
     if wish == "earliest":
         return dict.fromkeys(partitions, 0)
     if wish == "latest":
-        return _asked(client, reading.topic, partitions, OffsetSpec.latest())
+        return _offsets(client, reading.topic, partitions, OffsetSpec.latest())
     numbers = _numbers(wish, reading)
     if len(numbers) == 1 and numbers[0] < 0:
-        return _asked(
+        return _offsets(
             client, reading.topic, partitions, OffsetSpec.for_timestamp(time.time_ns() // 1_000_000 + numbers[0])
         )
     if len(numbers) == 1 and numbers[0] >= _FIRST_TIME_MS:
-        return _asked(client, reading.topic, partitions, OffsetSpec.for_timestamp(numbers[0]))
+        return _offsets(client, reading.topic, partitions, OffsetSpec.for_timestamp(numbers[0]))
     if len(numbers) != len(partitions):
         raise Unsupported(
             f"seek_to gives {len(numbers)} offsets, and {reading.topic} has {len(partitions)} partitions",
@@ -98,12 +98,12 @@ def _numbers(wish: str, reading: ReadStart) -> list[int]:
         ) from None
 
 
-def _asked(client: Admin, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> FirstOffsets:
+def _offsets(client: Admin, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> FirstOffsets:
     answers = topics.offsets(client, {TopicPartition(topic, partition): spec for partition in partitions})
     # A time after the last record has no offset (-1): the end it is.
     missing = [partition for (_, partition), offset in answers.items() if offset < 0]
     found = {partition: offset for (_, partition), offset in answers.items()}
-    return {**found, **(_asked(client, topic, missing, OffsetSpec.latest()) if missing else {})}
+    return {**found, **(_offsets(client, topic, missing, OffsetSpec.latest()) if missing else {})}
 
 
 def least_offsets(readings: Sequence[ReadStart], first_offsets: Sequence[Mapping[int, int]]) -> Offsets:

@@ -23,7 +23,7 @@ from dovetail.changelog.suggest import suggestion
 _BROKER_DEFAULT = -1
 _POLL_S = 0.02
 _COMMITTED_S = 5.0
-_ASKED_AGAIN_S = 1.0
+_RETRIED_AFTER_S = 1.0
 _NEW_TOPIC = (BrokerFault.NO_TOPIC, BrokerFault.NO_LEADER)
 _WEEK_MS = 7 * 24 * 3600 * 1000
 
@@ -87,23 +87,23 @@ class TopicAdmin:
 
     def begins(self, topic: str) -> PartitionOffsets:
         """The first record of each partition that is there still. Raises UnknownName if there is no such topic."""
-        asked = {TopicPartition(topic, partition): OffsetSpec.earliest() for partition in range(self.expect(topic))}
+        specs = {TopicPartition(topic, partition): OffsetSpec.earliest() for partition in range(self.expect(topic))}
         with self._errors():
-            found = offsets(self._admin, asked, timeout_s=self._timeout_s)
+            found = offsets(self._admin, specs, timeout_s=self._timeout_s)
         return {partition: offset for (_, partition), offset in found.items()}
 
     def all_ends(self, topics: Iterable[str]) -> Offsets:
         """As ``ends``, of those of ``topics`` that are there."""
         known = self.partitions()
         found: Offsets = {topic: {} for topic in topics if topic in known}
-        asked = {
+        specs = {
             TopicPartition(topic, partition): OffsetSpec.latest()
             for topic in found
             for partition in range(known[topic])
         }
-        if asked:
+        if specs:
             with self._errors():
-                for (topic, partition), offset in offsets(self._admin, asked, timeout_s=self._timeout_s).items():
+                for (topic, partition), offset in offsets(self._admin, specs, timeout_s=self._timeout_s).items():
                     found[topic][partition] = offset
         return found
 
@@ -166,21 +166,21 @@ class TopicAdmin:
 
     def since(self, topic: str, written_ms: int) -> PartitionOffsets:
         """By partition, the first record that was written at a moment or after it; the end where none was."""
-        asked = {
+        specs = {
             TopicPartition(topic, partition): OffsetSpec.for_timestamp(written_ms) for partition in self.ends(topic)
         }
         with self._errors():
-            found = offsets(self._admin, asked, IsolationLevel.READ_COMMITTED, self._timeout_s)
+            found = offsets(self._admin, specs, IsolationLevel.READ_COMMITTED, self._timeout_s)
         ends = self.ends(topic) if min(found.values(), default=0) < 0 else {}
         return {partition: ends[partition] if offset < 0 else offset for (_, partition), offset in found.items()}
 
     def _ends(self, topic: str, level: IsolationLevel) -> PartitionOffsets:
-        asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.expect(topic))}
+        specs = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.expect(topic))}
         end = time.monotonic() + self._timeout_s
         with self._errors():
             while True:
                 try:
-                    found = offsets(self._admin, asked, level, self._timeout_s)
+                    found = offsets(self._admin, specs, level, self._timeout_s)
                     return {partition: offset for (_, partition), offset in found.items()}
                 except BrokerError as failure:
                     # Of a topic that was made a moment ago, not every broker knows.
@@ -241,7 +241,7 @@ class TopicAdmin:
 
 def broker_silent(brokers: BrokerAddress, timeout_s: float, reason: str) -> ServiceUnavailable:
     """The error for a broker that did not answer in time; ``reason`` where it answers again by now."""
-    found = no_answer(brokers, _ASKED_AGAIN_S) or NoAnswer(reason)
+    found = no_answer(brokers, _RETRIED_AFTER_S) or NoAnswer(reason)
     return ServiceUnavailable(
         f"Kafka does not answer within {timeout_s:g} s: {found.reason}", where=f"brokers {brokers}", fix=found.fix
     )

@@ -86,8 +86,8 @@ def message_bytes(client: Admin, topic: str) -> int:
 def any_is_compacted(client: Admin, names: Iterable[str]) -> bool:
     """Whether records of one of these topics may go because later ones have their keys."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]
-    answering = client.describe_configs(resources, request_timeout=_CALL_S)
-    return any("compact" in answer(answering[one], _CALL_S)["cleanup.policy"].value for one in resources)
+    future = client.describe_configs(resources, request_timeout=_CALL_S)
+    return any("compact" in answer(future[one], _CALL_S)["cleanup.policy"].value for one in resources)
 
 
 def ids(client: Admin, names: Iterable[str]) -> dict[str, str]:
@@ -124,9 +124,9 @@ def described(client: Admin, names: Collection[str], timeout_s: float) -> dict[s
     if not names:
         return {}
     found = {}
-    for name, answering in client.describe_topics(TopicCollection(list(names)), request_timeout=timeout_s).items():
+    for name, future in client.describe_topics(TopicCollection(list(names)), request_timeout=timeout_s).items():
         try:
-            description = answer(answering, timeout_s)
+            description = answer(future, timeout_s)
         except BrokerError as failure:
             if failure.fault is not BrokerFault.NO_TOPIC:
                 raise
@@ -193,8 +193,7 @@ def _offsets(
 ) -> dict[tuple[str, int], int]:
     promised = client.list_offsets(dict(wanted), isolation_level=level, request_timeout=timeout_s)
     found = {
-        (place.topic, place.partition): int(answer(answering, timeout_s).offset)
-        for place, answering in promised.items()
+        (place.topic, place.partition): int(answer(future, timeout_s).offset) for place, future in promised.items()
     }
     for (topic, partition), offset in found.items():
         # So the library answers, without an error.

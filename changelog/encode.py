@@ -95,9 +95,9 @@ class Forms:
         """A large binary for each row."""
         return self._written(Writes(self.key, of_key=True, schemas=self.schemas), rows)
 
-    def _written(self, asked: Writes, rows: pa.Table) -> pa.Array:
+    def _written(self, writes: Writes, rows: pa.Table) -> pa.Array:
         with panics_as_errors():
-            return registry.writer(asked).write(rows).cast(pa.large_binary())
+            return registry.writer(writes).write(rows).cast(pa.large_binary())
 
 
 def encode(

@@ -192,9 +192,9 @@ class RowReader:
     def _filled(self, rows: pa.Table, keys: pa.Array, lacking: Positions) -> pa.Table:
         """``rows`` with the primary key columns that are NULL at the positions ``lacking`` taken from ``keys``."""
         try:
-            asked = keys.take(pa.array(lacking))
-            decline_where(asked.is_null())
-            of_key = self._key.read(asked)
+            distinct = keys.take(pa.array(lacking))
+            decline_where(distinct.is_null())
+            of_key = self._key.read(distinct)
         except NeedsRowDecoding as declined:
             raise NeedsRowDecoding(None if declined.positions is None else lacking[declined.positions]) from None
         places = np.zeros(len(keys), dtype=np.int64)

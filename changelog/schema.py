@@ -160,5 +160,5 @@ class StreamSchema:
 
     def headed(self, names: Iterable[str]) -> bool:
         """Whether the headers of records are needed to read these columns."""
-        asked = set(names)
-        return any(one.headed and one.name in asked for one in self.included)
+        read = set(names)
+        return any(one.headed and one.name in read for one in self.included)

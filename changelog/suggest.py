@@ -47,8 +47,8 @@ def choice(value: str, choices: Iterable[str]) -> str:
     """``did you mean "x"? one of: x, y``, in the order of ``choices``; without the question where none is like it."""
     listed = list(choices)
     best = nearest(value, listed)
-    asked = "" if best is None else f'did you mean "{best}"? '
-    return f"{asked}one of: {', '.join(listed)}"
+    question = "" if best is None else f'did you mean "{best}"? '
+    return f"{question}one of: {', '.join(listed)}"
 
 
 def suggestion(name: str, known: Iterable[str], listing: str = "") -> str:

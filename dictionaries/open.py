@@ -137,8 +137,8 @@ def reflect(source: SourceSpec, outside: Outside) -> list[Column]:
             fix="declare the columns, or name a TABLE of MYSQL, POSTGRESQL, CLICKHOUSE or SQLITE",
         )
     unknown = (Column("unknown", pa.string()),)
-    asked = Definition(str(checked.parameters["table"]), unknown, (), checked, LayoutSpec("direct"))
-    opened = _DESCRIBED[checked.kind](asked, outside)
+    minimal = Definition(str(checked.parameters["table"]), unknown, (), checked, LayoutSpec("direct"))
+    opened = _DESCRIBED[checked.kind](minimal, outside)
     try:
         return opened.columns()
     finally:

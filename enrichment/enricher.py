@@ -156,15 +156,17 @@ class Enricher:
     def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
         rows = self._operator.scan(decoded)
         question = memo.ask(self._left_rows(decoded, rows))
-        asked = np.array(question.asked, dtype=np.int64)
+        positions = np.array(question.positions, dtype=np.int64)
         # The place among those asked stands in for the arrival: it is what ties an answer to its row.
-        insertions = _with_column(rows.take(pa.array(asked)), ARRIVAL, pa.array(np.arange(len(asked)), pa.int64()))
+        insertions = _with_column(
+            rows.take(pa.array(positions)), ARRIVAL, pa.array(np.arange(len(positions)), pa.int64())
+        )
         try:
             answered = self._operator.run_stages(insertions, now_ms)
         except RowsRejected as rejection:
-            places = pa.array([question.asked[place] for place in rejection.arrivals])
+            places = pa.array([question.positions[place] for place in rejection.arrivals])
             raise RowsRejected(frozenset(rows.column(ARRIVAL).take(places).to_pylist()), rejection.reason) from None
-        step = memo.settle(question, self._answers(answered, len(asked)))
+        step = memo.settle(question, self._answers(answered, len(positions)))
         messages = step.changes.records(self._flow.sink.format)
         check_sizes(messages, self._largest_bytes)
         updates = Encoded.of([key for key, _ in step.updates], [run for _, run in step.updates])

@@ -45,10 +45,10 @@ def own_requests_only(hosts: Collection[str], setting: str) -> Middleware:
 
     @web.middleware
     async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
-        asked = [host_of(one) for one in request.headers.getall("Host", [])]
+        hosts_named = [host_of(one) for one in request.headers.getall("Host", [])]
         origins, site = request.headers.getall("Origin", []), request.headers.get("Sec-Fetch-Site")
         own = f"{request.scheme}://{request.host}"
-        found = foreign_host(asked, hosts, setting) or foreign_page(origins, site, own, (), "ask from a program")
+        found = foreign_host(hosts_named, hosts, setting) or foreign_page(origins, site, own, (), "ask from a program")
         if found is None:
             return await handler(request)
         error = {"what": found.what, "where": found.where, "fix": found.fix}

@@ -38,9 +38,9 @@ class Standing:
     @property
     def shown_state(self) -> str:
         """The state; where its user has asked for another since, that too."""
-        asked = self.query.desired
-        on_its_way = not self.healthy and (asked is not Desired.RUNNING or self.state == Actual.PAUSED)
-        return f"{self.state}, to be {asked.value}" if on_its_way else self.state
+        desired = self.query.desired
+        on_its_way = not self.healthy and (desired is not Desired.RUNNING or self.state == Actual.PAUSED)
+        return f"{self.state}, to be {desired.value}" if on_its_way else self.state
 
     @property
     def settled(self) -> bool:

@@ -172,9 +172,9 @@ def _expect_options(statement: CreateStream, where: str) -> None:
     by_encode = {OPTION + option.name: option for option in kind.options}
     for name, value in statement.settings.items():
         if name.startswith(OPTION) and name not in by_encode:
-            asked, known = name.removeprefix(OPTION), [option.name for option in kind.options]
+            unknown, known = name.removeprefix(OPTION), [option.name for option in kind.options]
             raise UnknownName(
-                f'{kind.name} has no option "{asked}"', where=where, fix=suggestion(asked, known, "leave it out")
+                f'{kind.name} has no option "{unknown}"', where=where, fix=suggestion(unknown, known, "leave it out")
             )
         if name in _OPTION_SETTINGS and name not in {option.setting for option in kind.options}:
             raise Unsupported(f"{name} says nothing of {kind.name}", where=where, fix="leave it out")

@@ -88,9 +88,9 @@ def test_kafka_is_the_version_of_the_local_stack() -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_dependencies_are_waited_for_until_they_are_healthy(name: str) -> None:
-    for needed, how in SERVICES[name].get("depends_on", {}).items():
+    for needed, condition in SERVICES[name].get("depends_on", {}).items():
         assert needed in SERVICES
-        assert how == {"condition": "service_healthy"}
+        assert condition == {"condition": "service_healthy"}
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -115,9 +115,11 @@ def test_what_other_containers_reach_has_users_and_no_login_of_root() -> None:
 
 
 def test_prometheus_asks_by_names_that_are_known() -> None:
-    asked = re.findall(r'targets: \["(\w+):', (ROOT / "docker" / "monitoring" / "prometheus.yml").read_text())
+    targets = re.findall(r'targets: \["(\w+):', (ROOT / "docker" / "monitoring" / "prometheus.yml").read_text())
     settings = {"spark": "DOVETAIL_RUNNER_HOSTS", "worker": "DOVETAIL_WORKER_HOSTS"}
-    assert {name: SERVICES[name]["environment"][settings[name]] for name in asked} == {name: name for name in settings}
+    assert {name: SERVICES[name]["environment"][settings[name]] for name in targets} == {
+        name: name for name in settings
+    }
 
 
 def test_no_password_stands_in_the_file() -> None:
@@ -139,11 +141,11 @@ def test_the_settings_it_gives_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-@pytest.mark.parametrize("asked", ["init", "mem_limit", "pids_limit", "stop_grace_period", "logging", "security_opt"])
-def test_what_holds_for_every_container_is_asked_of_each(name: str, asked: str) -> None:
+@pytest.mark.parametrize("needed", ["init", "mem_limit", "pids_limit", "stop_grace_period", "logging", "security_opt"])
+def test_what_holds_for_every_container_is_asked_of_each(name: str, needed: str) -> None:
     broken = json.loads(json.dumps(COMPOSE))
-    del broken["services"][name][asked]
-    with pytest.raises(jsonschema.ValidationError, match=asked):
+    del broken["services"][name][needed]
+    with pytest.raises(jsonschema.ValidationError, match=needed):
         jsonschema.Draft202012Validator(SCHEMA).validate(broken)
 
 
@@ -163,12 +165,12 @@ def test_a_container_of_dovetail_has_no_rights(name: str) -> None:
 
 
 def test_the_health_that_is_asked_for_is_answered_where_it_is_asked() -> None:
-    asked = {name: re.findall(r"127\.0\.0\.1:(\d+)/", str(SERVICES[name]["healthcheck"])) for name in SERVICES}
+    ports = {name: re.findall(r"127\.0\.0\.1:(\d+)/", str(SERVICES[name]["healthcheck"])) for name in SERVICES}
     fields = Settings.model_fields
-    assert asked["spark"] == [str(fields["runner_port"].default)]
+    assert ports["spark"] == [str(fields["runner_port"].default)]
     for name in ("worker", "serve"):
-        assert asked[name] == [SERVICES[name]["environment"][f"DOVETAIL_{name.upper()}_PORT"]]
-    assert asked["registry"] == [SERVICES["registry"]["environment"]["DOVETAIL_SCHEMA_REGISTRY_PORT"]]
+        assert ports[name] == [SERVICES[name]["environment"][f"DOVETAIL_{name.upper()}_PORT"]]
+    assert ports["registry"] == [SERVICES["registry"]["environment"]["DOVETAIL_SCHEMA_REGISTRY_PORT"]]
 
 
 def locked(path: str) -> dict[str, str]:

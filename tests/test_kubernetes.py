@@ -116,8 +116,8 @@ def test_it_runs_the_image_of_the_stack_and_asks_it_where_it_answers(conf: dict[
     health = ports(RUNNER["ports"], "containerPort")["health"]
     assert health == Settings.model_fields["runner_port"].default
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        asked = RUNNER[probe]["httpGet"]
-        assert (asked["path"], asked["port"]) in (("/healthz", "health"), ("/readyz", "health"))
+        endpoint = RUNNER[probe]["httpGet"]
+        assert (endpoint["path"], endpoint["port"]) in (("/healthz", "health"), ("/readyz", "health"))
 
 
 def test_there_is_one_runner_and_no_password() -> None:

@@ -83,10 +83,10 @@ def _module(path: Path) -> ModuleType:
 
 def test_no_pattern_is_slow_over_what_it_repeats() -> None:
     calls = [found for room in PRESENT for path in sources(room) for found in called(path)]
-    asked = "".join(json.dumps(asdict(call)) + "\n" for _, call in calls)
+    lines = "".join(json.dumps(asdict(call)) + "\n" for _, call in calls)
     answer = subprocess.run(
         [sys.executable, "-m", "tests.worst_texts"],
-        input=asked,
+        input=lines,
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -198,12 +198,12 @@ def _stop(_signal: int, _frame: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGPROF, _stop)
     for line in sys.stdin:
-        asked = Call(**json.loads(line))
+        call = Call(**json.loads(line))
         signal.setitimer(signal.ITIMER_PROF, _STOPPED_S)
         try:
-            measured = growth(asked)
+            measured = growth(call)
         except _TooLong:
             measured = (float("inf"), "it was stopped")
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-        print(json.dumps([asdict(asked), *measured]), flush=True)
+        print(json.dumps([asdict(call), *measured]), flush=True)

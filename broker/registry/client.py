@@ -71,7 +71,7 @@ class SchemaRegistryReader:
         known = self._known.get(schema_id)
         if known is not None:
             return known
-        found = self._asked("GET", f"/schemas/ids/{schema_id}")
+        found = self._request("GET", f"/schemas/ids/{schema_id}")
         if found is None:
             return None
         made = self._known[schema_id] = self._whole(found)
@@ -91,7 +91,7 @@ class SchemaRegistryReader:
 
     def latest(self, subject: str) -> int | None:
         """As ``newest``, as it is now."""
-        answer = self._asked("GET", f"/subjects/{quote(subject, safe='')}/versions/latest")
+        answer = self._request("GET", f"/subjects/{quote(subject, safe='')}/versions/latest")
         if answer is None:
             self._newest.pop(subject, None)
             return None
@@ -104,7 +104,7 @@ class SchemaRegistryReader:
         registry does not take it.
         """
         body = {"schema": definition.text, "schemaType": definition.kind}
-        found = self._asked("POST", f"/subjects/{quote(subject, safe='')}/versions", body)
+        found = self._request("POST", f"/subjects/{quote(subject, safe='')}/versions", body)
         self._newest.pop(subject, None)
         if found is None:
             raise self._nonsense("404 to a schema that is registered")
@@ -140,13 +140,13 @@ class SchemaRegistryReader:
         match one:
             case {"name": str(name), "subject": str(subject), "version": int(version)}:
                 path = f"/subjects/{quote(subject, safe='')}/versions/{version}?deleted=true"
-                found = self._asked("GET", path)
+                found = self._request("GET", path)
                 if found is None:
                     raise self._nonsense(f"no version {version} of {subject}, which a schema refers to")
                 return name, self._definition(found, gathered, depth + 1)
         raise self._nonsense("a reference without name, subject and version")
 
-    def _asked(self, method: str, path: str, body: Any = None) -> Mapping[str, Any] | None:
+    def _request(self, method: str, path: str, body: Any = None) -> Mapping[str, Any] | None:
         """The members of the answer; None where there is no such thing."""
         # Records of strangers may name as many schemas as there are records.
         expect_wanted()

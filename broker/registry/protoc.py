@@ -51,7 +51,7 @@ def _run(folder: Path) -> None:
         child = (files("dovetail.broker.registry") / "protoc_child.py").read_text()
         try:
             done = subprocess.run(
-                [sys.executable, "-I", "-c", child, *_asked(folder)],
+                [sys.executable, "-I", "-c", child, *_arguments(folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -66,7 +66,7 @@ def _run(folder: Path) -> None:
         raise SchemaNonsense(f"it is no schema of Protobuf: {_complaint(said, folder) or 'protoc failed'}")
 
 
-def _asked(folder: Path) -> list[str]:
+def _arguments(folder: Path) -> list[str]:
     """The schema before what it imports, and Google's own files: none of them stands for one that comes before."""
     (folder / "imports").mkdir(exist_ok=True)
     places = (folder / "schema", files("grpc_tools") / "_proto", folder / "imports")

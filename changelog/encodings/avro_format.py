@@ -40,9 +40,9 @@ class _Records:
         return pa.array([self._head + record for record in made], pa.large_binary())
 
 
-def reader(asked: Reads) -> MemberReader:
-    return SchemaIdReader(asked, AvroPayloads)
+def reader(reads: Reads) -> MemberReader:
+    return SchemaIdReader(reads, AvroPayloads)
 
 
-def writer(asked: Writes) -> MemberWriter:
-    return WriterByNewest(asked, _Records)
+def writer(writes: Writes) -> MemberWriter:
+    return WriterByNewest(writes, _Records)

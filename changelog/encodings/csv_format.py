@@ -37,13 +37,13 @@ _SPECIAL = re.compile(rb'["\r]')
 
 
 class _Reader:
-    def __init__(self, asked: Reads) -> None:
-        self._members = asked.members
-        self._declared = [column.name for column in asked.stream.columns]
-        self._counted = asked.stream.kind is not Kind.APPEND
-        self._delimiter = _delimiter(asked.format)
+    def __init__(self, reads: Reads) -> None:
+        self._members = reads.members
+        self._declared = [column.name for column in reads.stream.columns]
+        self._counted = reads.stream.kind is not Kind.APPEND
+        self._delimiter = _delimiter(reads.format)
         self._record = f"^(?:{_record_form(self._delimiter)})$".encode()
-        self._cells = {member.name: cell_reader(member.type) for member in asked.members}
+        self._cells = {member.name: cell_reader(member.type) for member in reads.members}
 
     def read(self, values: pa.Array) -> pa.Table:
         if len(values) == 0:
@@ -201,8 +201,8 @@ def _delimiter(of: RecordFormat) -> str:
 
 
 class _Writer:
-    def __init__(self, asked: Writes) -> None:
-        self._delimiter = _delimiter(asked.format)
+    def __init__(self, writes: Writes) -> None:
+        self._delimiter = _delimiter(writes.format)
 
     def write(self, rows: pa.Table) -> pa.Array:
         fields = [self._field(rows.select([name]).rename_columns(["v"])) for name in rows.column_names]
@@ -225,12 +225,12 @@ def _quoted(texts: pl.Series) -> pl.Series:
     return pl.select(pl.concat_str([pl.lit('"'), doubled, pl.lit('"')])).to_series()
 
 
-def reader(asked: Reads) -> MemberReader:
-    return _Reader(asked)
+def reader(reads: Reads) -> MemberReader:
+    return _Reader(reads)
 
 
-def writer(asked: Writes) -> MemberWriter:
-    return _Writer(asked)
+def writer(writes: Writes) -> MemberWriter:
+    return _Writer(writes)
 
 
 def headers(stream: StreamSchema) -> frozenset[bytes]:

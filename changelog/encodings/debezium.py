@@ -37,16 +37,16 @@ _DELTAS = pa.int32()
 class EnvelopeReader:
     """Reads the members of rows out of envelopes; a record of a changelog may be two rows, or none."""
 
-    def __init__(self, asked: Reads) -> None:
-        self._members = tuple(member for member in asked.members if member.name != WIRE_DELTA)
+    def __init__(self, reads: Reads) -> None:
+        self._members = tuple(member for member in reads.members if member.name != WIRE_DELTA)
         row = pa.struct([(member.name, member.type) for member in self._members])
         parts = (("op", pa.string()), ("before", row), ("after", row))
         envelope = tuple(Member(name, kind) for name, kind in parts)
         wrapped = Member(PAYLOAD, pa.struct(parts))
         self._names = [member.name for member in self._members]
-        self._keyed = asked.stream.kind is Kind.UPSERT
-        self._described = asked.format.kind in IDENTIFIED
-        self._reader = registry.reader(replace(asked, members=(*envelope, wrapped)))
+        self._keyed = reads.stream.kind is Kind.UPSERT
+        self._described = reads.format.kind in IDENTIFIED
+        self._reader = registry.reader(replace(reads, members=(*envelope, wrapped)))
 
     def read(self, values: pa.Array) -> tuple[pa.Table, Positions | None]:
         """The members and ``_tp_delta`` of the rows, and of each its value's place; None: a row per value, in order.
@@ -156,11 +156,11 @@ def _part(envelope: dict[str, Any], op: str, name: str) -> dict[str, Any]:
 class EnvelopedKeys:
     """The keys of Debezium: as others are, or inside of ``payload``."""
 
-    def __init__(self, asked: Reads) -> None:
-        self._members = asked.members
-        inner = pa.struct([(member.name, member.type) for member in asked.members])
-        self._reader = registry.reader(replace(asked, members=(*asked.members, Member(PAYLOAD, inner))))
-        self._plain = registry.reader(asked)
+    def __init__(self, reads: Reads) -> None:
+        self._members = reads.members
+        inner = pa.struct([(member.name, member.type) for member in reads.members])
+        self._reader = registry.reader(replace(reads, members=(*reads.members, Member(PAYLOAD, inner))))
+        self._plain = registry.reader(reads)
 
     def read(self, values: pa.Array) -> pa.Table:
         read = self._reader.read(values)

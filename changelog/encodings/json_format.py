@@ -15,9 +15,9 @@ from dovetail.changelog.keys import as_object, as_objects
 
 
 class _Objects:
-    def __init__(self, asked: Reads) -> None:
-        self._batch, self._record = BatchReader(asked.members), RecordReader(asked.members)
-        self._place = asked.place
+    def __init__(self, reads: Reads) -> None:
+        self._batch, self._record = BatchReader(reads.members), RecordReader(reads.members)
+        self._place = reads.place
 
     def read(self, values: pa.Array) -> pa.Table:
         return self._batch.read(values)
@@ -35,10 +35,10 @@ class _Objects:
 class _Keys(_Objects):
     """Objects, and bare values of a single column."""
 
-    def __init__(self, asked: Reads) -> None:
-        super().__init__(asked)
-        self._columns = asked.stream.primary_key
-        self._text = len(self._columns) == 1 and pa.types.is_string(asked.stream.column(self._columns[0]).type)
+    def __init__(self, reads: Reads) -> None:
+        super().__init__(reads)
+        self._columns = reads.stream.primary_key
+        self._text = len(self._columns) == 1 and pa.types.is_string(reads.stream.column(self._columns[0]).type)
 
     def read(self, values: pa.Array) -> pa.Table:
         return super().read(as_objects(values, self._columns, self._text))
@@ -52,8 +52,8 @@ class _Texts:
         return json_text.objects(rows).cast(pl.Binary).to_arrow()
 
 
-def reader(asked: Reads) -> MemberReader:
-    return _Keys(asked) if asked.of_key else _Objects(asked)
+def reader(reads: Reads) -> MemberReader:
+    return _Keys(reads) if reads.of_key else _Objects(reads)
 
 
 def writer(_: Writes) -> MemberWriter:

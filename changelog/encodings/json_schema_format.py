@@ -58,14 +58,14 @@ def _unwritten(name: str, why: str) -> SqlError:
     return SqlError(f"no rows are written by {name}: {why}", where="JSON Schema", fix="write to another topic")
 
 
-def _payloads(definition: SchemaDefinition, asked: Reads) -> PayloadReader:
+def _payloads(definition: SchemaDefinition, reads: Reads) -> PayloadReader:
     ObjectSchema.of(definition)
-    return json_format.reader(asked)
+    return json_format.reader(reads)
 
 
-def reader(asked: Reads) -> MemberReader:
-    return SchemaIdReader(asked, _payloads)
+def reader(reads: Reads) -> MemberReader:
+    return SchemaIdReader(reads, _payloads)
 
 
-def writer(asked: Writes) -> MemberWriter:
-    return WriterByNewest(asked, _Objects)
+def writer(writes: Writes) -> MemberWriter:
+    return WriterByNewest(writes, _Objects)

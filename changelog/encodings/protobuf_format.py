@@ -29,7 +29,7 @@ class _Messages:
         self._name = f"schema {schema_id}"
         try:
             found = MessageFile.of(definition)
-            path = found.asked(message)
+            path = found.message_path(message)
             self._fields = found.at(path).fields_by_name
         except SchemaMisfit as misfit:
             raise self._unwritten(misfit) from None
@@ -54,9 +54,9 @@ class _Messages:
         )
 
 
-def reader(asked: Reads) -> MemberReader:
-    return SchemaIdReader(asked, ProtobufPayloads)
+def reader(reads: Reads) -> MemberReader:
+    return SchemaIdReader(reads, ProtobufPayloads)
 
 
-def writer(asked: Writes) -> MemberWriter:
-    return WriterByNewest(asked, partial(_Messages, message=asked.format.option(MESSAGE_OPTION)))
+def writer(writes: Writes) -> MemberWriter:
+    return WriterByNewest(writes, partial(_Messages, message=writes.format.option(MESSAGE_OPTION)))

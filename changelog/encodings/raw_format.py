@@ -17,9 +17,9 @@ from dovetail.changelog.formats.json_types import Mismatch
 class _Reader:
     """Of the members one is the content; others (``_tp_time``) no record has."""
 
-    def __init__(self, asked: Reads) -> None:
-        self._members, self._place = asked.members, asked.place
-        self._content = _content_of(asked)
+    def __init__(self, reads: Reads) -> None:
+        self._members, self._place = reads.members, reads.place
+        self._content = _content_of(reads)
 
     def read(self, values: pa.Array) -> pa.Table:
         columns = {}
@@ -51,10 +51,10 @@ class _Reader:
         ]
 
 
-def _content_of(asked: Reads) -> str:
-    names = [column.name for column in asked.stream.columns]
-    key = asked.stream.primary_key
-    found = list(key) if asked.of_key else [name for name in names if name not in key]
+def _content_of(reads: Reads) -> str:
+    names = [column.name for column in reads.stream.columns]
+    key = reads.stream.primary_key
+    found = list(key) if reads.of_key else [name for name in names if name not in key]
     return found[0] if len(found) == 1 else ""
 
 
@@ -83,8 +83,8 @@ class _Writer:
         return column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
 
 
-def reader(asked: Reads) -> MemberReader:
-    return _Reader(asked)
+def reader(reads: Reads) -> MemberReader:
+    return _Reader(reads)
 
 
 def writer(_: Writes) -> MemberWriter:

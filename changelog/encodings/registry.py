@@ -56,9 +56,9 @@ _BY_NAME = {kind.name: kind for kind in FORMATS}
 class _Code(Protocol):
     """The module of a format."""
 
-    def reader(self, asked: Reads, /) -> MemberReader: ...
+    def reader(self, reads: Reads, /) -> MemberReader: ...
 
-    def writer(self, asked: Writes, /) -> MemberWriter: ...
+    def writer(self, writes: Writes, /) -> MemberWriter: ...
 
 
 def format_kind(name: str) -> FormatKind:
@@ -69,12 +69,12 @@ def format_kind(name: str) -> FormatKind:
     return found
 
 
-def reader(asked: Reads) -> MemberReader:
-    return _code(asked.format.kind).reader(asked)
+def reader(reads: Reads) -> MemberReader:
+    return _code(reads.format.kind).reader(reads)
 
 
-def writer(asked: Writes) -> MemberWriter:
-    return _code(asked.format.kind).writer(asked)
+def writer(writes: Writes) -> MemberWriter:
+    return _code(writes.format.kind).writer(writes)
 
 
 def headers(stream: StreamSchema) -> frozenset[bytes]:

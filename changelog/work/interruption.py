@@ -18,14 +18,14 @@ class Interruption:
     """Of the work of one thread."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._requested = False
         self._end: Callable[[], None] | None = None
         self._lock = Lock()
 
     def ask(self) -> None:
         """End the work. A call that has begun, and does not yet listen, has to be told again."""
         with self._lock:
-            self._asked = True
+            self._requested = True
             if self._end is not None:
                 self._end()
 
@@ -50,7 +50,7 @@ class Interruption:
                 self._end = None
 
     def expect_wanted(self) -> None:
-        if self._asked:
+        if self._requested:
             raise Interrupted("the statement was ended before it was done", fix="ask for less, or give it more time")
 
 

@@ -106,7 +106,7 @@ class Statistics:
         """A row of system.dictionaries, and what ClickHouse has no name for. Times are ms since 1970, UTC."""
         with self._lock:
             counts = dict(self._counts)
-        asked = counts["query_count"]
+        queried = counts["query_count"]
         hits = counts.pop("hot"), counts.pop("cold")
         least_s, greatest_s = self._definition.lifetime_s
         return {
@@ -116,8 +116,8 @@ class Statistics:
             "element_count": element_count,
             "bytes_allocated": bytes_allocated,
             "load_factor": load_factor,
-            "hit_rate": sum(hits) / asked if asked else 0.0,
-            "found_rate": counts.pop("found") / asked if asked else 0.0,
+            "hit_rate": sum(hits) / queried if queried else 0.0,
+            "found_rate": counts.pop("found") / queried if queried else 0.0,
             "lifetime_min": least_s,
             "lifetime_max": greatest_s,
             "loading_start_time": self.loading_start_ms,

@@ -50,12 +50,12 @@ class MutableCache:
         flights = Flights()
         self._absent = HotTier(settings.hot_keys, settings.hot_bytes)
         self._guarded = GuardedHot(self._absent, flights)
-        asking: Layer = StreamFillLayer(self._fill) if self._stores else SourceLayer(self._fetcher)
+        lowest: Layer = StreamFillLayer(self._fill) if self._stores else SourceLayer(self._fetcher)
         below_flight = stacked(
             lambda below: OnErrorLayer(settings, statistics, below),
             lambda below: SingleFlightLayer(flights, below),
             lambda below: AbsenceLayer(self._guarded, self._negative_ttl_ms, statistics, below),
-            lowest=asking,
+            lowest=lowest,
         )
         self._misses = FlightLayer(flights, statistics, below_flight)
         self._refreshes = SeenRefreshes()

@@ -44,8 +44,8 @@ class SourceRowReader:
         Only rows that were asked for are read, so a value that does not fit troubles nobody else.
         """
         # Under the very keys that were asked: 1.50 and 1.5 are equal, and not the same text in a cache.
-        asked = {key: key for key in keys}
-        found = [(asked[key], row) for key, row in zip(self.row_keys(by, given), given, strict=True) if key in asked]
+        wanted = {key: key for key in keys}
+        found = [(wanted[key], row) for key, row in zip(self.row_keys(by, given), given, strict=True) if key in wanted]
         grouped: dict[Key, list[Row]] = {}
         for (key, _), row in zip(found, self.read([row for _, row in found]), strict=True):
             grouped.setdefault(key, []).append(row)

@@ -82,10 +82,10 @@ def _tuples(columns: Sequence[_Column], count: int) -> DistinctKeys:
         valid &= column.codes < len(column.values)
         # Dense again after each column: the product of two stays far below 2^63.
         _, number = np.unique(number * (len(column.values) + 1) + column.codes, return_inverse=True)
-    asked = np.flatnonzero(valid)
-    _, first, inverse = np.unique(number[asked], return_index=True, return_inverse=True)
-    chosen = asked[first]
+    present = np.flatnonzero(valid)
+    _, first, inverse = np.unique(number[present], return_index=True, return_inverse=True)
+    chosen = present[first]
     values = [column.values.take(pa.array(column.codes[chosen])).to_pylist() for column in columns]
     codes = np.full(count, len(first), dtype=np.int64)
-    codes[asked] = inverse
+    codes[present] = inverse
     return DistinctKeys(list(zip(*values, strict=True)), codes)

@@ -67,9 +67,9 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """``asked``: the positions, ascending, of the left rows that stand after the batch and have to be answered."""
+    """``positions``: the positions, ascending, of the left rows that stand after the batch and have to be answered."""
 
-    asked: list[int]
+    positions: list[int]
     prints: dict[int, int]
     before: dict[bytes, Runs]
     followed: dict[bytes, Followed]
@@ -106,13 +106,14 @@ class Memo:
         before = self._runs(list(dict.fromkeys(rows.identities)))
         follow = _follow_keyed if self._keyed else _follow_counted
         followed, dangling = follow(rows, before)
-        asked = sorted(place for one in followed.values() for place in one.joined)
-        return Question(asked, {place: rows.prints[place] or 0 for place in asked}, before, followed, dangling)
+        positions = sorted(place for one in followed.values() for place in one.joined)
+        return Question(positions, {place: rows.prints[place] or 0 for place in positions}, before, followed, dangling)
 
     def settle(self, question: Question, answers: Sequence[tuple[Emitted, ...]]) -> MemoStep:
-        """``answers[i]``: the records that the row ``question.asked[i]`` gives. Changes nothing before ``keep``."""
+        """``answers[i]``: the records that the row ``positions[i]`` gives. Changes nothing before ``keep``."""
         fresh = {
-            place: Copy(question.prints[place], records) for place, records in zip(question.asked, answers, strict=True)
+            place: Copy(question.prints[place], records)
+            for place, records in zip(question.positions, answers, strict=True)
         }
         changes, updates = NetChanges(), []
         for identity, followed in question.followed.items():

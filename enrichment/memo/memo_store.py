@@ -68,8 +68,8 @@ class MemoStore:
         with self._lock:
             for start in range(0, len(identities), _KEYS_PER_QUERY):
                 # Always as many parameters: one statement, prepared once. NULL equals nothing.
-                asked = [*identities[start : start + _KEYS_PER_QUERY]]
-                padded = [*asked, *[None] * (_KEYS_PER_QUERY - len(asked))]
+                queried = [*identities[start : start + _KEYS_PER_QUERY]]
+                padded = [*queried, *[None] * (_KEYS_PER_QUERY - len(queried))]
                 for identity, number, run in self._connection.execute(_GET, padded):
                     found.setdefault(identity, {})[number] = run
         return found

@@ -44,12 +44,12 @@ class RowsQuery:
 
     def run(self, connection: sqlite3.Connection, keys: Sequence[Key]) -> Iterator[tuple[Key, Row]]:
         """Each row with the key that it was found under; keys in order."""
-        asked = [pair for pair in zip(keys, map(self._encoded, keys), strict=True) if None not in pair[1]]
+        encoded_keys = [pair for pair in zip(keys, map(self._encoded, keys), strict=True) if None not in pair[1]]
         start = 0
-        while start < len(asked):
-            rest = len(asked) - start
+        while start < len(encoded_keys):
+            rest = len(encoded_keys) - start
             size = next((size for size in _KEYS_PER_QUERY if size >= rest), _KEYS_PER_QUERY[-1])
-            piece = asked[start : start + size]
+            piece = encoded_keys[start : start + size]
             values = list(chain.from_iterable(encoded for _, encoded in piece))
             # NULL equals nothing.
             values += [None] * (size * len(self._encoders) - len(values))

@@ -157,10 +157,10 @@ class RowsTables:
 
     def query(self, by: Sequence[str], columns: Sequence[str] | None) -> RowsQuery:
         """The lookup by equality of ``by``; rows hold ``columns``, by default those declared."""
-        asked = (tuple(by), self._declared if columns is None else tuple(columns))
-        found = self._queries.get(asked)
+        shape = (tuple(by), self._declared if columns is None else tuple(columns))
+        found = self._queries.get(shape)
         if found is None:
-            found = self._queries[asked] = self._query(*asked)
+            found = self._queries[shape] = self._query(*shape)
         return found
 
     def all_rows(self) -> RowsQuery:

@@ -53,9 +53,9 @@ class BucketTask:
     def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[PartitionTime] = ()) -> LevelOutput:
         """As that of ``LevelTask``. Marks go to all portions."""
         dealt = self._dealt(arrivals)
-        asked = [one for one in self._shelf.portions if marks or one.number in dealt]
+        concerned = [one for one in self._shelf.portions if marks or one.number in dealt]
         self._numbers = itertools.count(1 + max(one.number for one in self._shelf.portions))
-        outputs = [self._run(one, dealt.get(one.number, []), marks) for one in asked or self._shelf.portions[:1]]
+        outputs = [self._run(one, dealt.get(one.number, []), marks) for one in concerned or self._shelf.portions[:1]]
         return outputs[0] if len(outputs) == 1 else _together(outputs)
 
     def _dealt(self, arrivals: Sequence[Arrival]) -> dict[int, list[Arrival]]:

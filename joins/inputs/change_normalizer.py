@@ -177,10 +177,10 @@ class ChangeNormalizer:
         number, firsts = numbered(changes.table.select(list(self.port.identity_columns)))
         retracted = np.zeros(len(firsts), dtype=np.int64)
         np.subtract.at(retracted, number, np.minimum(deltas, 0))
-        asked = changes.take(firsts).table
+        identities = changes.take(firsts).table
         fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self.port.identity_columns)
         fresh.insert(inserted)
-        found = [side.equal(asked) for side in (self.arrangement, fresh)]
+        found = [side.equal(identities) for side in (self.arrangement, fresh)]
         held = np.zeros(len(firsts), dtype=np.int64)
         np.add.at(held, found[0].probe, found[0].deltas)
         missing = shortfalls(number, deltas, held)

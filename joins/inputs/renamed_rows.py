@@ -58,15 +58,15 @@ class RenamedRows:
         return [name for name, safe in zip(self.keys, self.null_safe, strict=True) if not safe]
 
     def counts(self, rows: pa.Table, keys: Sequence[str] | None = None) -> npt.NDArray[np.int64]:
-        return self.held.counts(rows, self._asked(keys))
+        return self.held.counts(rows, self._keys_or_own(keys))
 
     def probe(self, rows: pa.Table, keys: Sequence[str] | None = None) -> Matches:
-        return self._found(self.held.probe(rows, self._asked(keys)))
+        return self._found(self.held.probe(rows, self._keys_or_own(keys)))
 
     def probed(self, rows: pa.Table, keys: Sequence[str] | None = None) -> Iterator[Matches]:
-        return map(self._found, self.held.probed(rows, self._asked(keys)))
+        return map(self._found, self.held.probed(rows, self._keys_or_own(keys)))
 
-    def _asked(self, keys: Sequence[str] | None) -> Sequence[str]:
+    def _keys_or_own(self, keys: Sequence[str] | None) -> Sequence[str]:
         return self.keys if keys is None else keys
 
     def _found(self, matches: Matches) -> Matches:

@@ -104,11 +104,11 @@ class RowBudget:
                 return _replacing(keys, identities, deltas, held, np.bincount(there, minlength=len(firsts)), self.most)
             case _:
                 identities, firsts = numbered(rows.select(list(self.port.identity_columns)))
-                asked = rows.take(pa.array(firsts))
-                known = _known(self.held.equal(asked), len(firsts))
+                candidates = rows.take(pa.array(firsts))
+                known = _known(self.held.equal(candidates), len(firsts))
                 refused = np.zeros_like(known)
                 if self.refused is not None:
-                    refused = _known(self.refused.equal(asked), len(firsts))
+                    refused = _known(self.refused.equal(candidates), len(firsts))
                 return _taken_back(keys, identities, deltas, held, known, refused, self.most)
 
     def _refuse(self, rows: pa.Table) -> None:

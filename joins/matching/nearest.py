@@ -34,17 +34,23 @@ class Nearest:
 
     @staticmethod
     def of(
-        groups: Positions, times: Times, preference: npt.NDArray[np.int64], probes: tuple[Positions, Times], how: str
+        groups: Positions,
+        times: Times,
+        preference: npt.NDArray[np.int64],
+        probes: tuple[Positions, Times],
+        comparison: str,
     ) -> Nearest:
-        """``probes``: group and time of each; ``how``: the comparison, probe first. The greatest ``preference`` is
+        """``probes``: group and time of each; ``comparison``: probe first. The greatest ``preference`` is
         the nearest of equal times.
         """
-        back = LOOKS_BACK[how]
+        back = LOOKS_BACK[comparison]
         by_preference = np.argsort(preference if back else -preference, kind="stable")
         order = by_preference[by_word_and_time(groups[by_preference].astype(np.uint64), times[by_preference])]
         of_group, at = probes
         low, high = (np.searchsorted(groups[order], of_group, side) for side in ("left", "right"))
-        edge = bisected(times[order], (low, high), at, after=INCLUSIVE[how] if back else not INCLUSIVE[how])
+        edge = bisected(
+            times[order], (low, high), at, after=INCLUSIVE[comparison] if back else not INCLUSIVE[comparison]
+        )
         return Nearest(order, edge - 1, edge - low, -1) if back else Nearest(order, edge, high - edge, 1)
 
     def chosen(self, holds: Callable[[Positions, Positions], Mask] | None) -> Positions:

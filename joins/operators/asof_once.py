@@ -120,24 +120,24 @@ class AsofOnceOperator(OneShotOperator):
         bounds = np.searchsorted(groups[order], np.arange(len(firsts) + 1))
         kept_from = bounds[1:] - self._spec.keep_versions
         if self._waiting is not None:
-            kept_from = np.minimum(kept_from, self._asked_from(rows.take(pa.array(order)), bounds))
+            kept_from = np.minimum(kept_from, self._needed_from(rows.take(pa.array(order)), bounds))
         kept = np.empty(len(groups), dtype=np.bool_)
         kept[order] = np.arange(len(groups)) >= kept_from[groups[order]]
         return kept
 
-    def _asked_from(self, rows: pa.Table, bounds: Positions) -> Positions:
+    def _needed_from(self, rows: pa.Table, bounds: Positions) -> Positions:
         """Where, among the sorted ``rows``, those of each group begin that waiting rows may ask for; else its end."""
         begins = bounds[1:].copy()
         if self._waiting is None or self._alignment is None:
             return begins
-        asking, earliest = self._waiting.earliest(rows.take(pa.array(bounds[:-1])), self._spec.right.keys)
+        waiting, earliest = self._waiting.earliest(rows.take(pa.array(bounds[:-1])), self._spec.right.keys)
         if self._alignment.left_time != self._spec.left_time:
             # They wait by another time than they ask by: any row of theirs may be asked for.
-            begins[asking] = bounds[asking]
+            begins[waiting] = bounds[waiting]
             return begins
         at, times = ranks_of(earliest, rows.column(self._spec.right_time))
         back = LOOKS_BACK[self._spec.comparison]
         after = INCLUSIVE[self._spec.comparison] == back
-        edge = bisected(times, (bounds[asking], bounds[asking + 1]), at, after=after)
-        begins[asking] = edge - self._spec.keep_versions if back else edge
+        edge = bisected(times, (bounds[waiting], bounds[waiting + 1]), at, after=after)
+        begins[waiting] = edge - self._spec.keep_versions if back else edge
         return begins

@@ -61,8 +61,8 @@ class BidirectionalSpec(JoinSpec):
     def open(self, store: RunStore, name: str) -> BidirectionalOperator | SemiAntiOperator:
         if self.kind.is_existence:
             null_safe = self.null_safe or (False,) * len(self.left.keys)
-            asked = MatchCondition(self.kind, self.mark, null_safe, self.condition)
-            return SemiAntiOperator(self.left, self.right, asked, store, name, self.right_as_left)
+            condition = MatchCondition(self.kind, self.mark, null_safe, self.condition)
+            return SemiAntiOperator(self.left, self.right, condition, store, name, self.right_as_left)
         return BidirectionalOperator(self, store, name)
 
 

@@ -128,8 +128,8 @@ class DynamicFilterOperator:
         else:
             upwards = self._bound.comparison in (">", ">=")
             low, high = sorted(one[0] if upwards else one[1] for one in known)
-        asking = pa.table({"one": [0]})
-        found = self._left.between(asking, np.array([low]), np.array([high]), ())
+        probe = pa.table({"one": [0]})
+        found = self._left.between(probe, np.array([low]), np.array([high]), ())
         return found.changes.consolidated()
 
     def _result(self, left: Changes, right: pa.Table) -> Changes:

@@ -184,9 +184,9 @@ class MultiwayOperator:
         others.sort(key=lambda other: (self._parts[other].optional, self._parts[other].rows.size))
         found, met = {}, np.ones(keys.num_rows, dtype=np.bool_)
         for other in others:
-            asked = np.flatnonzero(met)
-            matches = self._parts[other].held(keys.take(pa.array(asked)))
-            matches = Matches(asked[matches.probe], matches.rows)
+            met_rows = np.flatnonzero(met)
+            matches = self._parts[other].held(keys.take(pa.array(met_rows)))
+            matches = Matches(met_rows[matches.probe], matches.rows)
             found[other] = RowsOfKeys.of(matches, keys.num_rows)
             met &= ~matches.unmatched(keys.num_rows)
         return found, met

@@ -57,11 +57,13 @@ class OneShotOperator(ABC):
         self._alignment = spec.alignment
         self._pairing = RowAssembler(spec.left.schema, spec.right.schema, condition, spec.pad is Pad.DEFAULT)
         self._waiting: WaitingRows | None = None
-        self._asked = spec.left.schema
+        self._left_schema = spec.left.schema
         if spec.left.tie_break_by_arrival and spec.left.ordered:
-            self._asked = self._asked.append(pa.field(ARRIVAL, pa.int64()))
+            self._left_schema = self._left_schema.append(pa.field(ARRIVAL, pa.int64()))
         if spec.alignment is not None:
-            self._waiting = WaitingRows(self._asked, spec.left.keys, spec.alignment.left_time, store, f"{name}.waiting")
+            self._waiting = WaitingRows(
+                self._left_schema, spec.left.keys, spec.alignment.left_time, store, f"{name}.waiting"
+            )
 
     @property
     @abstractmethod
@@ -98,7 +100,7 @@ class OneShotOperator(ABC):
 
     def _ready(self, rows: pa.Table) -> Changes:
         """The left rows that wait for nothing; the others are held."""
-        left = Changes(rows.select([*self._asked.names, DELTA]))
+        left = Changes(rows.select([*self._left_schema.names, DELTA]))
         if self._waiting is None or self._alignment is None:
             return left
         timeless = any_null(left.table, [self._alignment.left_time])

@@ -55,18 +55,18 @@ class SemiAntiOperator:
     """
 
     def __init__(
-        self, left: Port, right: Port, asked: MatchCondition, store: RunStore, name: str, right_as_left: Names = ()
+        self, left: Port, right: Port, condition: MatchCondition, store: RunStore, name: str, right_as_left: Names = ()
     ) -> None:
-        self._asked = asked
+        self._condition = condition
         only_keys = not right.ingest.compared and set(right.schema.names) == set(right.keys)
-        self._sides = BothSides(left, right, right_as_left, asked.null_safe, store, name, counted=only_keys)
+        self._sides = BothSides(left, right, right_as_left, condition.null_safe, store, name, counted=only_keys)
         self._by_key: UnmatchedByKey | None = None
         self._counts: MatchCounts | None = None
         sides = self._sides.left, self._sides.right
-        if asked.condition is None:
+        if condition.condition is None:
             self._by_key = UnmatchedByKey(*sides)
         else:
-            holds = RowAssembler(left.schema, right.schema, asked.condition).matching
+            holds = RowAssembler(left.schema, right.schema, condition.condition).matching
             self._counts = MatchCounts(*sides, holds, store, f"{name}.pairs")
         self._output = pa.schema([field.with_nullable(True) for field in left.schema])
 
@@ -80,13 +80,13 @@ class SemiAntiOperator:
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left, right = self._sides.normalize(inputs)
         unmatched = self._unmatched(left, right)
-        if self._asked.kind is JoinKind.ANTI:
+        if self._condition.kind is JoinKind.ANTI:
             return self._leaving(unmatched)
         matched = self._leaving(Changes.concat([left, unmatched.negated()]))
-        if self._asked.kind is JoinKind.SEMI:
+        if self._condition.kind is JoinKind.SEMI:
             return matched
         parts = [(self._leaving(unmatched), False), (matched, True)]
-        return Changes.concat([marked(changes, mark, self._asked.mark) for changes, mark in parts]).consolidated()
+        return Changes.concat([marked(changes, mark, self._condition.mark) for changes, mark in parts]).consolidated()
 
     def _leaving(self, found: Changes) -> Changes:
         return Changes.with_deltas(found.rows.select(self._output.names).cast(self._output), found.deltas)

@@ -67,13 +67,13 @@ class ReferenceAsofAligned:
         for key in keys:
             times: list[Any] = [row[self.times[1]] for row in self.right.under(key)]
             known = sorted(time for time in times if time is not None)
-            asked = [self._time(row) for row in self._waiting if part(row, self.left_key) == key]
+            waiting = [self._time(row) for row in self._waiting if part(row, self.left_key) == key]
             first = len(known) - self.keep_versions
-            if asked and self.comparison in (">=", ">"):
-                before = [time for time in known if HOLDS[self.comparison](min(asked), time)]
+            if waiting and self.comparison in (">=", ">"):
+                before = [time for time in known if HOLDS[self.comparison](min(waiting), time)]
                 first = min(first, len(before) - self.keep_versions)
-            elif asked:
-                first = min(first, sum(not HOLDS[self.comparison](min(asked), time) for time in known))
+            elif waiting:
+                first = min(first, sum(not HOLDS[self.comparison](min(waiting), time) for time in known))
             self._forget(key, known[: max(first, 0)])
 
     def _forget(self, key: Row, gone: list[Any]) -> None:

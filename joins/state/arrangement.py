@@ -317,8 +317,8 @@ class Arrangement:
         answer = np.empty_like(order)
         answer[order] = numbers
         approach = Approach(times, [(low[firsts], high[firsts]) for low, high in spans], newest)
-        asking = (rows.select(list(names)) if names else rows).take(pa.array(order[firsts]))
-        return answer, self._found_nearest(asking, names, approach, newest)
+        probe_rows = (rows.select(list(names)) if names else rows).take(pa.array(order[firsts]))
+        return answer, self._found_nearest(probe_rows, names, approach, newest)
 
     def _approached(self, words: Hashes, bounds: Times, newest: bool) -> tuple[list[Times], list[TimeWindow]]:
         """By run, the times, and for each word the span of the rows up to its bound, or from it on."""

@@ -58,9 +58,9 @@ def is_address(host: str) -> bool:
     return True
 
 
-def foreign_host(asked: Sequence[str | None], known: Collection[str], setting: str) -> ForeignRequest | None:
+def foreign_host(named: Sequence[str | None], known: Collection[str], setting: str) -> ForeignRequest | None:
     """For a host that is neither an address nor one of the ``known`` names, to which ``setting`` adds; for several."""
-    host = asked[0] if len(asked) == 1 else None
+    host = named[0] if len(named) == 1 else None
     if host is not None and (host in known or is_address(host)):
         return None
     return ForeignRequest(

@@ -27,11 +27,11 @@ def opened(screen: Screen, *, yes: bool = False) -> Iterator[Session]:
     """A session; what goes wrong in it is told on the screen. ``yes`` is the answer to what it asks."""
     with reporting_errors(screen):
         settings = found_settings(say=screen.note)
-        with Session.open(settings, say=screen.note, confirm=agreed if yes else asked) as session:
+        with Session.open(settings, say=screen.note, confirm=agreed if yes else confirmed) as session:
             yield session
 
 
-def asked(what: str) -> bool:
+def confirmed(what: str) -> bool:
     """Whether the person at the terminal agrees; SqlError where there is none."""
     if not sys.stdin.isatty():
         return unasked(what)
@@ -79,8 +79,8 @@ def why(view: str, where: str, *, absent: bool, since: str, output: Format) -> N
     with opened(screen) as session:
         name = '"' + view.replace('"', '""') + '"'
         bound = "SINCE '" + since.replace("'", "''") + "' " if since else ""
-        asked = f"WHY {'NOT ' if absent else ''}{name} {bound}WHERE {where}"
-        run_script(session, screen, asked, until_idle=False, echo=False)
+        statement = f"WHY {'NOT ' if absent else ''}{name} {bound}WHERE {where}"
+        run_script(session, screen, statement, until_idle=False, echo=False)
 
 
 def verify(view: str, output: Format) -> None:

@@ -143,8 +143,8 @@ def command_of(value: bytes) -> Command | None:
     name, dictionary = members.get("command"), members.get("dictionary")
     if name == _REFRESH:
         keys = members.get("keys")
-        asked = [_key(key) for key in keys] if isinstance(keys, list) else keys
-        return Refresh(str(dictionary), asked, members.get("prefix"), members["id"])
+        refreshed = [_key(key) for key in keys] if isinstance(keys, list) else keys
+        return Refresh(str(dictionary), refreshed, members.get("prefix"), members["id"])
     if name == _MISSES and isinstance(members.get("keys"), list):
         return Misses(str(dictionary), [_key(key) for key in members["keys"]], members["id"])
     if name == _STATS:

@@ -175,57 +175,57 @@ def _shown(schema: SchemaText, text: str) -> dict[str, Any]:
     return shown
 
 
-def _text(asking: RegistryRequest, schema: SchemaText) -> str:
-    if schema.type is not SchemaType.PROTOBUF or asking.word("format") != "serialized":
+def _text(request: RegistryRequest, schema: SchemaText) -> str:
+    if schema.type is not SchemaType.PROTOBUF or request.word("format") != "serialized":
         return schema.text
     try:
-        return serialised_text(asking.subjects.whole(schema))
+        return serialised_text(request.subjects.whole(schema))
     except SchemaNonsense as nonsense:
         raise RegistryRefused(RefusalCode.INVALID_SCHEMA, str(nonsense)) from None
 
 
-def _version(asking: RegistryRequest, version: Version) -> dict[str, Any]:
-    schema = asking.subjects.schema(version.schema_id)
+def _version(request: RegistryRequest, version: Version) -> dict[str, Any]:
+    schema = request.subjects.schema(version.schema_id)
     members = {"subject": version.subject, "version": version.version, "id": version.schema_id}
-    return members | _shown(schema, _text(asking, schema))
+    return members | _shown(schema, _text(request, schema))
 
 
-def _schema(asking: RegistryRequest) -> Any:
-    schema = asking.subjects.schema(asking.schema_id)
-    return _shown(schema, _text(asking, schema))
+def _schema(request: RegistryRequest) -> Any:
+    schema = request.subjects.schema(request.schema_id)
+    return _shown(schema, _text(request, schema))
 
 
-def _subject_version(asking: RegistryRequest) -> Version:
-    return asking.subjects.version(asking.part("subject"), asking.part("version"), deleted=asking.flag("deleted"))
+def _subject_version(request: RegistryRequest) -> Version:
+    return request.subjects.version(request.part("subject"), request.part("version"), deleted=request.flag("deleted"))
 
 
-def _register(asking: RegistryRequest) -> Any:
-    made = asking.subjects.register(asking.part("subject"), asking.schema())
-    return _version(asking, made)
+def _register(request: RegistryRequest) -> Any:
+    made = request.subjects.register(request.part("subject"), request.schema())
+    return _version(request, made)
 
 
-def _look_up(asking: RegistryRequest) -> Any:
-    found = asking.subjects.look_up(asking.part("subject"), asking.schema(), deleted=asking.flag("deleted"))
-    return _version(asking, found)
+def _look_up(request: RegistryRequest) -> Any:
+    found = request.subjects.look_up(request.part("subject"), request.schema(), deleted=request.flag("deleted"))
+    return _version(request, found)
 
 
-def _compatible(asking: RegistryRequest) -> Any:
-    reasons = asking.subjects.objections(asking.part("subject"), asking.schema(), asking.parts.get("version"))
+def _compatible(request: RegistryRequest) -> Any:
+    reasons = request.subjects.objections(request.part("subject"), request.schema(), request.parts.get("version"))
     said: dict[str, Any] = {"is_compatible": not reasons}
-    return said | {"messages": reasons} if asking.flag("verbose") else said
+    return said | {"messages": reasons} if request.flag("verbose") else said
 
 
-def _set_level(asking: RegistryRequest, subject: str) -> Any:
-    given = asking.members().get("compatibility")
+def _set_level(request: RegistryRequest, subject: str) -> Any:
+    given = request.members().get("compatibility")
     if not isinstance(given, str):
         raise RegistryRefused(RefusalCode.INVALID_LEVEL, "compatibility is to be a text")
-    asking.subjects.set_level(subject, given)
+    request.subjects.set_level(subject, given)
     return {"compatibility": given.upper()}
 
 
-def _own_level(asking: RegistryRequest) -> Any:
-    inherited = asking.flag("defaultToGlobal")
-    return {"compatibilityLevel": asking.subjects.level(asking.part("subject"), inherited=inherited)}
+def _own_level(request: RegistryRequest) -> Any:
+    inherited = request.flag("defaultToGlobal")
+    return {"compatibilityLevel": request.subjects.level(request.part("subject"), inherited=inherited)}
 
 
 _SUBJECT = "/subjects/{subject}"
@@ -233,78 +233,78 @@ _VERSION = "/subjects/{subject}/versions/{version}"
 _CHECK = "/compatibility/subjects/{subject}/versions"
 _CONFIG = "/config/{subject}"
 _ROUTES: tuple[tuple[str, str, Handler], ...] = (
-    ("/", "GET", lambda asking: {}),
-    ("/health", "GET", lambda asking: {"subjects": len(asking.subjects.names())}),
-    ("/schemas/types", "GET", lambda asking: [*SchemaType]),
+    ("/", "GET", lambda request: {}),
+    ("/health", "GET", lambda request: {"subjects": len(request.subjects.names())}),
+    ("/schemas/types", "GET", lambda request: [*SchemaType]),
     ("/schemas/ids/{id}", "GET", _schema),
-    ("/schemas/ids/{id}/schema", "GET", lambda asking: orjson.Fragment(_schema(asking)["schema"])),
+    ("/schemas/ids/{id}/schema", "GET", lambda request: orjson.Fragment(_schema(request)["schema"])),
     (
         "/schemas/ids/{id}/subjects",
         "GET",
-        lambda asking: [
-            one.subject for one in asking.subjects.having(asking.schema_id, deleted=asking.flag("deleted"))
+        lambda request: [
+            one.subject for one in request.subjects.having(request.schema_id, deleted=request.flag("deleted"))
         ],
     ),
     (
         "/schemas/ids/{id}/versions",
         "GET",
-        lambda asking: [
+        lambda request: [
             {"subject": one.subject, "version": one.version}
-            for one in asking.subjects.having(asking.schema_id, deleted=asking.flag("deleted"))
+            for one in request.subjects.having(request.schema_id, deleted=request.flag("deleted"))
         ],
     ),
     (
         "/subjects",
         "GET",
-        lambda asking: [
+        lambda request: [
             name
-            for name in asking.subjects.names(deleted=asking.flag("deleted"))
-            if name.startswith(asking.word("subjectPrefix"))
+            for name in request.subjects.names(deleted=request.flag("deleted"))
+            if name.startswith(request.word("subjectPrefix"))
         ],
     ),
     (_SUBJECT, "POST", _look_up),
     (
         _SUBJECT,
         "DELETE",
-        lambda asking: asking.subjects.delete(asking.part("subject"), permanent=asking.flag("permanent")),
+        lambda request: request.subjects.delete(request.part("subject"), permanent=request.flag("permanent")),
     ),
     (
         f"{_SUBJECT}/versions",
         "GET",
-        lambda asking: [
-            one.version for one in asking.subjects.versions(asking.part("subject"), deleted=asking.flag("deleted"))
+        lambda request: [
+            one.version for one in request.subjects.versions(request.part("subject"), deleted=request.flag("deleted"))
         ],
     ),
     (f"{_SUBJECT}/versions", "POST", _register),
-    (_VERSION, "GET", lambda asking: _version(asking, _subject_version(asking))),
+    (_VERSION, "GET", lambda request: _version(request, _subject_version(request))),
     (
         _VERSION,
         "DELETE",
-        lambda asking: asking.subjects.delete_version(
-            asking.part("subject"), asking.part("version"), permanent=asking.flag("permanent")
+        lambda request: request.subjects.delete_version(
+            request.part("subject"), request.part("version"), permanent=request.flag("permanent")
         ),
     ),
     (
         f"{_VERSION}/schema",
         "GET",
-        lambda asking: orjson.Fragment(_version(asking, _subject_version(asking))["schema"]),
+        lambda request: orjson.Fragment(_version(request, _subject_version(request))["schema"]),
     ),
     (
         f"{_VERSION}/referencedby",
         "GET",
-        lambda asking: asking.subjects.referring(_subject_version(asking)),
+        lambda request: request.subjects.referring(_subject_version(request)),
     ),
     (_CHECK, "POST", _compatible),
     (_CHECK + "/{version}", "POST", _compatible),
-    ("/config", "GET", lambda asking: {"compatibilityLevel": asking.subjects.level()}),
-    ("/config", "PUT", lambda asking: _set_level(asking, ANONYMOUS_ADMIN)),
+    ("/config", "GET", lambda request: {"compatibilityLevel": request.subjects.level()}),
+    ("/config", "PUT", lambda request: _set_level(request, ANONYMOUS_ADMIN)),
     (_CONFIG, "GET", _own_level),
-    (_CONFIG, "PUT", lambda asking: _set_level(asking, asking.part("subject"))),
+    (_CONFIG, "PUT", lambda request: _set_level(request, request.part("subject"))),
     (
         _CONFIG,
         "DELETE",
-        lambda asking: {"compatibility": asking.subjects.set_level(asking.part("subject"), None)},
+        lambda request: {"compatibility": request.subjects.set_level(request.part("subject"), None)},
     ),
-    ("/mode", "GET", lambda asking: {"mode": "READWRITE"}),
-    ("/mode/{subject}", "GET", lambda asking: {"mode": "READWRITE"}),
+    ("/mode", "GET", lambda request: {"mode": "READWRITE"}),
+    ("/mode/{subject}", "GET", lambda request: {"mode": "READWRITE"}),
 )

@@ -44,8 +44,8 @@ class Level(StrEnum):
 
 def objections(new: WholeSchema, former: Sequence[WholeSchema], level: Level) -> list[str]:
     """Why ``new`` may not follow ``former``, the schemas of its subject in order; none if it may."""
-    asked = former if level.transitive else former[-1:]
-    return [reason for old in asked for reason in _objections(new, old, level)]
+    compared = former if level.transitive else former[-1:]
+    return [reason for old in compared for reason in _objections(new, old, level)]
 
 
 def _objections(new: WholeSchema, old: WholeSchema, level: Level) -> list[str]:

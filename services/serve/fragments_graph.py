@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.runtime.clock import now_ms
 from dovetail.services.liveness import Standing, standings
-from dovetail.services.serve.watch.reading import offsets_of
+from dovetail.services.serve.watch.query_sample import offsets_of
 from dovetail.services.session import Session
 from dovetail.sql.catalog import Catalog, Query, Relation, What
 from dovetail.sql.catalog.stored_topics import topic_of

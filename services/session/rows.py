@@ -76,10 +76,10 @@ def _computed(
     context: Context, stream: Stream, rows: Sequence[Sequence[Literal | Computed]]
 ) -> Sequence[Sequence[Literal]]:
     """The rows of VALUES with their expressions as values; all are computed at one moment."""
-    asked = [value.text for row in rows for value in row if isinstance(value, Computed)]
-    if not asked:
+    expressions = [value.text for row in rows for value in row if isinstance(value, Computed)]
+    if not expressions:
         return rows
-    items = ", ".join(f"({text}) AS c{place}" for place, text in enumerate(asked))
+    items = ", ".join(f"({text}) AS c{place}" for place, text in enumerate(expressions))
     statement = parse_one(f"SELECT {items}", stream.rules)
     assert isinstance(statement, Select)
     plan = plan_query("values", replace(statement, settings={"dialect": stream.rules.value}), context.catalog)

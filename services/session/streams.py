@@ -65,10 +65,10 @@ def _differences(existing: RelationDefinition, wanted: CreateStream) -> str:
     """In which columns a stream is another one than was asked for; '' where the columns come from a schema."""
     if not isinstance(existing, CreateStream) or wanted.of_schema:
         return ""
-    there, asked = ({column.name: column.type for column in one.columns} for one in (existing, wanted))
-    said = [f"without {name}" for name in asked if name not in there]
-    said += [f"with {name}" for name in there if name not in asked]
-    said += [f"with {name} of another type" for name in asked if name in there and there[name] != asked[name]]
+    there, declared = ({column.name: column.type for column in one.columns} for one in (existing, wanted))
+    said = [f"without {name}" for name in declared if name not in there]
+    said += [f"with {name}" for name in there if name not in declared]
+    said += [f"with {name} of another type" for name in declared if name in there and there[name] != declared[name]]
     return f", {', '.join(said)}" if said else ""
 
 

@@ -63,7 +63,7 @@ def sizes(context: Context) -> Sizes:
     known: dict[str, int | None] = {}
     silent = False
 
-    def asked(topic: str) -> int | None:
+    def counted(topic: str) -> int | None:
         nonlocal silent
         if topic not in known and not silent:
             try:
@@ -75,7 +75,7 @@ def sizes(context: Context) -> Sizes:
                 silent = True
         return known.get(topic)
 
-    return asked
+    return counted
 
 
 def output_shape(plan: Plan, topic: str, partitions: int = -1) -> TopicShape:

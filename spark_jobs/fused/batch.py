@@ -26,7 +26,7 @@ from dovetail.spark_jobs.exchange.report import FAILED_CALLS, BatchReport
 from dovetail.spark_jobs.exchange.shuffle_block import REJECTED
 from dovetail.spark_jobs.fused.state import BUCKET
 from dovetail.spark_jobs.stages.at_fault import working_for
-from dovetail.spark_jobs.stages.decode import Decoding, Outbox, Reading, Silence
+from dovetail.spark_jobs.stages.decode import Decoding, Outbox, Silence, StreamReader
 from dovetail.spark_jobs.stages.job import Job, snapshots
 from dovetail.spark_jobs.stages.late import late_rows
 from dovetail.spark_jobs.stages.output import SinkBatch
@@ -41,11 +41,11 @@ Pieces = Iterable[tuple[str, int, pa.Table]]
 class FusedJob:
     """The query, or a member of a pack.
 
-    readings  of its topics
+    readers   of its topics
     """
 
     job: Job
-    readings: Mapping[str, Sequence[Reading]]
+    readers: Mapping[str, Sequence[StreamReader]]
 
     @cached_property
     def _starts(self) -> Offsets:
@@ -59,7 +59,7 @@ class FusedJob:
 
     def wanted(self, topic: str, partition: int, piece: pa.Table) -> pa.Table:
         """The records that it has not read yet."""
-        if topic not in self.readings:
+        if topic not in self.readers:
             return piece.slice(0, 0)
         start = self._starts.get(topic, {}).get(partition, 0)
         if not start or not piece.num_rows or piece.column("offset")[0].as_py() >= start:
@@ -97,7 +97,7 @@ class FusedTasks:
         return outputs
 
     def _decoded(self, pieces: Pieces, silences: Sequence[Silence]) -> list[Outbox]:
-        decodings = [Decoding(one.job, one.readings) for one in self._jobs]
+        decodings = [Decoding(one.job, one.readers) for one in self._jobs]
         for decoding in decodings:
             for silence in silences:
                 decoding.fall_silent(silence)
@@ -182,6 +182,6 @@ def inputs_of(outbox: Outbox, job: Job, *, every_level: bool = False) -> JobInpu
         for level, found in outbox.marks_by_level().items()
     }
     opening = range(1, job.sink_level) if every_level else job.dataflow.opening_levels
-    asked = sorted({*arrivals, *marks, *opening})
-    levels = {level: LevelInput(arrivals[level], marks.get(level, ())) for level in asked}
+    numbers = sorted({*arrivals, *marks, *opening})
+    levels = {level: LevelInput(arrivals[level], marks.get(level, ())) for level in numbers}
     return JobInputs(levels, changes, rejected, not outbox.report.is_empty)

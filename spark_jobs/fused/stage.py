@@ -20,7 +20,7 @@ from dovetail.spark_jobs.fused.batch import FusedJob, FusedTasks, Pieces
 from dovetail.spark_jobs.fused.state import BUCKET, AttachedState, Batches, FusedState, Replay
 from dovetail.spark_jobs.source.batch_ranges import ranges_between
 from dovetail.spark_jobs.source.idle import silences
-from dovetail.spark_jobs.stages.decode import readings_of
+from dovetail.spark_jobs.stages.decode import readers_of
 from dovetail.spark_jobs.stages.job import QUERIES_KEPT, Job, opened
 from dovetail.spark_jobs.stages.output import write_together
 from dovetail.spark_jobs.stages.task import batch_id
@@ -116,5 +116,5 @@ def jobs_of(shipped: bytes) -> tuple[FusedJob, ...]:
     """The query alone, or the members of the pack."""
     job = opened(shipped)
     if not job.members:
-        return (FusedJob(job, readings_of(shipped)),)
-    return tuple(FusedJob(one, readings_of(shipped, number)) for number, one in enumerate(job.members))
+        return (FusedJob(job, readers_of(shipped)),)
+    return tuple(FusedJob(one, readers_of(shipped, number)) for number, one in enumerate(job.members))

@@ -57,7 +57,7 @@ def rescale(
     """The checkpoint that goes on from ``former``, of which each batch that has begun is committed.
 
     bucket_keys   of the former buckets
-    told          is called once a second, with the bytes that are written
+    report        is called once a second, with the bytes that are written
 
     Raises OSError, and what Spark says of its tasks; nothing is left of it then.
     """

@@ -104,11 +104,11 @@ def _watermarks(queries: list[Query]) -> Iterator[Metric]:
     lag = GaugeMetricFamily(
         "dovetail_query_watermark_lag_seconds", "how far that is behind the time of day", labels=labels
     )
-    asked_ms = now_ms()
+    collected_ms = now_ms()
     for query in queries:
         for name, watermark_ms in query.progress.get("watermarks", {}).items():
             at.add_metric([query.name, name], watermark_ms / 1000)
-            lag.add_metric([query.name, name], (asked_ms - watermark_ms) / 1000)
+            lag.add_metric([query.name, name], (collected_ms - watermark_ms) / 1000)
     yield at
     yield lag
 

@@ -126,7 +126,7 @@ class EndsWatch:
         next_look_s = 0.0
         while True:
             pause_s = max(next_look_s - time.monotonic(), 0) if self._waiting else None
-            asked = False
+            due = False
             for key, _ in self._sources.select(pause_s):
                 if key.fileobj is self._wakened:
                     self._end()
@@ -134,8 +134,8 @@ class EndsWatch:
                 if key.fileobj is self._listener:
                     self._sources.register(self._listener.accept()[0], selectors.EVENT_READ)
                 elif isinstance(key.fileobj, socket.socket):
-                    asked |= self._take(key.fileobj)
-            if self._waiting and (asked or time.monotonic() >= next_look_s):
+                    due |= self._take(key.fileobj)
+            if self._waiting and (due or time.monotonic() >= next_look_s):
                 self._look()
                 self._thread.mark_healthy()
                 next_look_s = time.monotonic() + _LOOK_S
@@ -173,7 +173,7 @@ class EndsWatch:
         began_s = time.monotonic()
         self._apart = {topic: until_s for topic, until_s in self._apart.items() if until_s > began_s}
         wanted = {topic for waiting in self._waiting.values() for topic in waiting.question.topics}
-        ends, ids = self._asked(sorted(wanted - self._apart.keys()))
+        ends, ids = self._current_ends(sorted(wanted - self._apart.keys()))
         now_s = time.monotonic()
         if now_s - began_s > PAUSE_S:
             self._slow_s += now_s - began_s
@@ -194,7 +194,7 @@ class EndsWatch:
             else:
                 self._silent[waiting.question.source] = waiting.number
 
-    def _asked(self, wanted: list[str]) -> tuple[Offsets, dict[str, str]]:
+    def _current_ends(self, wanted: list[str]) -> tuple[Offsets, dict[str, str]]:
         """The ends and ids of those topics that the broker has an answer for; the others are left alone for a while."""
         ends: Offsets = {}
         ids: dict[str, str] = {}

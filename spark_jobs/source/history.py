@@ -61,9 +61,9 @@ def _awaited(
     for node in dataflow.nodes:
         if node.operator.answers_once:
             left, right = (dataflow.scans_behind(edge) for edge in node.inputs)
-            asked = frozenset(dataflow.scans[number].topic for number in right & old)
+            awaited_topics = frozenset(dataflow.scans[number].topic for number in right & old)
             for topic in ("", *(dataflow.scans[number].topic for number in left & old)):
-                awaited[topic] |= asked
+                awaited[topic] |= awaited_topics
     return awaited
 
 

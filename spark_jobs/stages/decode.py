@@ -61,7 +61,7 @@ def blocks_of(
     """
     failed_calls.taken()  # those of an attempt that did not come to its end
     job, sender = opened(shipped), Sender(name)
-    decoding = Decoding(job, readings_of(shipped))
+    decoding = Decoding(job, readers_of(shipped))
     for silence in silences:
         decoding.fall_silent(silence)
     for topic, partition, piece in pieces:
@@ -76,24 +76,24 @@ def blocks_of(
 class Decoding:
     """The part of a task in one job: records in, blocks in the outbox.
 
-    readings   of the job, by topic
+    readers    of the job, by topic
     """
 
-    def __init__(self, job: Job, readings: Mapping[str, Sequence[Reading]]) -> None:
+    def __init__(self, job: Job, readers: Mapping[str, Sequence[StreamReader]]) -> None:
         self.outbox = Outbox(job)
-        self._readings = readings
+        self._readers = readers
 
     def fall_silent(self, silence: Silence) -> None:
-        for reading in self._readings.get(silence.topic, ()):
-            reading.fall_silent(silence, self.outbox)
+        for reader in self._readers.get(silence.topic, ()):
+            reader.fall_silent(silence, self.outbox)
 
     def read(self, topic: str, partition: int, piece: pa.Table) -> None:
         self.outbox.origin = partition
         records, heartbeats = parted(piece)
         self.outbox.report.counts[ROWS_IN] += records.num_rows
-        for reading in self._readings.get(topic, ()):
-            reading.hear(partition, heartbeats, self.outbox)
-            reading.read(topic, partition, records, self.outbox)
+        for reader in self._readers.get(topic, ()):
+            reader.hear(partition, heartbeats, self.outbox)
+            reader.read(topic, partition, records, self.outbox)
 
 
 class OutboxRows(NamedTuple):
@@ -190,7 +190,7 @@ class Outbox:
 
 
 @dataclass(frozen=True)
-class ScanReading:
+class ScanReader:
     """One scan of a topic: what becomes of its decoded rows. ``number`` is its own in the dataflow.
 
     partitions   of the topic, where its watermark is told: each has to have been told one; else 0
@@ -259,11 +259,11 @@ class ScanReading:
 
 
 @dataclass(frozen=True)
-class Reading:
+class StreamReader:
     """One reading of a topic's records, for all its scans: they are decoded, and rejected, once."""
 
     decoder: Decoder
-    scans: tuple[ScanReading, ...]
+    scans: tuple[ScanReader, ...]
 
     def read(self, topic: str, partition: int, records: pa.RecordBatch, outbox: Outbox) -> None:
         decoded = self.decoder.decode(records)
@@ -290,25 +290,25 @@ def _once(rejected: pa.Table) -> pa.Table:
 
 
 @lru_cache(maxsize=QUERIES_KEPT)
-def readings_of(shipped: bytes, member: int | None = None) -> Mapping[str, tuple[Reading, ...]]:
+def readers_of(shipped: bytes, member: int | None = None) -> Mapping[str, tuple[StreamReader, ...]]:
     """Of a job, or of a member of it, by topic. Scans that see a topic as the same stream share its decoding."""
     job = opened(shipped) if member is None else opened(shipped).members[member]
     shared: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, scan in enumerate(job.dataflow.scans):
         shared[scan.topic][repr(scan.stream)].append(index)
     return {
-        topic: tuple(_reading(job, indexes) for indexes in by_stream.values()) for topic, by_stream in shared.items()
+        topic: tuple(_reader(job, indexes) for indexes in by_stream.values()) for topic, by_stream in shared.items()
     }
 
 
-def _reading(job: Job, indexes: list[int]) -> Reading:
+def _reader(job: Job, indexes: list[int]) -> StreamReader:
     scans = [job.dataflow.scans[index] for index in indexes]
     columns = tuple(dict.fromkeys(name for scan in scans for name in scan.columns))
     tables = snapshots(job)
-    return Reading(
+    return StreamReader(
         Decoder(scans[0].stream, columns, schemas_of(job.target.brokers)),
         tuple(
-            ScanReading(
+            ScanReader(
                 index,
                 scan,
                 tuple(step.bound(tables) for step in scan.transforms),

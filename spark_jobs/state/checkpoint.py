@@ -101,9 +101,9 @@ class Checkpoint:
             raise self._damaged("is gone")
         return origin
 
-    def _damaged(self, how: str) -> CheckpointMismatch:
+    def _damaged(self, reason: str) -> CheckpointMismatch:
         return CheckpointMismatch(
-            f"the checkpoint is damaged: {ORIGIN_FILE} {how}",
+            f"the checkpoint is damaged: {ORIGIN_FILE} {reason}",
             where=self._where,
             fix="restore the checkpoint from a backup, or drop the query and create it again",
         )

@@ -195,9 +195,9 @@ class Groups:
 
     def _grouping(self, call: exp.Expr, place: str) -> exp.Expr:
         """``grouping(a, b)``: a bit for each key, the last one's the lowest; 1 where the set lacks it."""
-        asked = [structure(argument) for argument in call.expressions]
+        arguments = [structure(argument) for argument in call.expressions]
         known = frozenset().union(*self.sets)
-        if not self.sets or not asked or len(asked) > _BITS or not known.issuperset(asked):
+        if not self.sets or not arguments or len(arguments) > _BITS or not known.issuperset(arguments):
             raise SqlError(
                 f"grouping() takes one to {_BITS} keys of ROLLUP, CUBE or GROUPING SETS",
                 where=place,
@@ -205,7 +205,7 @@ class Groups:
             )
         case = exp.Case()
         for number, keys in enumerate(self.sets):
-            lacking = int("".join("0" if key in keys else "1" for key in asked), 2)
+            lacking = int("".join("0" if key in keys else "1" for key in arguments), 2)
             at = exp.EQ(this=exp.column(exp.to_identifier(SET, quoted=True)), expression=exp.Literal.number(number))
             case = case.when(at, exp.Literal.number(lacking))
         return exp.Cast(this=case, to=exp.DataType.build("bigint"))

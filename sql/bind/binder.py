@@ -33,8 +33,8 @@ from dovetail.sql.bind.from_clause.joined import has_equality, joined
 from dovetail.sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
 from dovetail.sql.bind.from_clause.laterals import applied, is_lateral, lateral_kind
 from dovetail.sql.bind.from_clause.scans import filters_time, scanned
-from dovetail.sql.bind.lookup.asked_tables import has_one_row, is_over_table, lone_table, refuse_row_around
 from dovetail.sql.bind.lookup.lookups import Lookups
+from dovetail.sql.bind.lookup.subquery_tables import has_one_row, is_over_table, lone_table, refuse_row_around
 from dovetail.sql.bind.named_columns import named_as
 from dovetail.sql.bind.partitions.first_rows import (
     is_distinct_on,
@@ -94,7 +94,7 @@ class Binder(QueryBinder):
         item = replace(item, scope=replace(item.scope, outer=self.outer))
         return SelectClauses(select, self._expressions, self.dialect, self._alias).over(item)
 
-    def _asked(self, query: exp.Query, outer: Scope) -> SubqueryRows:
+    def _subquery_rows(self, query: exp.Query, outer: Scope) -> SubqueryRows:
         """The rows of a subquery in a condition."""
         over_table = is_over_table(query, self.ctes, self.catalog)
         bound = self._over_table(query, outer) if over_table else replace(self, outer=outer).bind(query)
@@ -143,7 +143,7 @@ class Binder(QueryBinder):
 
     @property
     def _subqueries(self) -> Subqueries:
-        return Subqueries(self._asked, self._alias)
+        return Subqueries(self._subquery_rows, self._alias)
 
     @property
     def _lookups(self) -> Lookups:
@@ -280,7 +280,7 @@ class Binder(QueryBinder):
 
     def _read_around(self, query: exp.Query, outer: Scope) -> set[str]:
         """The columns of ``outer`` that a subquery reads; bound by a binder of its own: the aliases are not taken."""
-        return read_around(replace(self, aliases=set(self.aliases))._asked(query, outer).node)  # noqa: SLF001
+        return read_around(replace(self, aliases=set(self.aliases))._subquery_rows(query, outer).node)  # noqa: SLF001
 
     def _right(self, table: exp.Expr, seeks: bool) -> FromItem:
         """An item of FROM that is looked up, or emits rows."""
@@ -318,8 +318,8 @@ def _small_table(written: exp.Join, sides: Sides, expressions: Expressions) -> L
     where = None if select is None else select.args.get("where")
     if select is None or (where is not None and where.find(exp.EQ, exp.NullSafeEQ) is not None):
         return None
-    asked = is_process_time(sides.join.this) and not has_equality(sides.join, sides.left, sides.right, expressions)
-    return table if asked else None
+    is_held = is_process_time(sides.join.this) and not has_equality(sides.join, sides.left, sides.right, expressions)
+    return table if is_held else None
 
 
 def _every(rows: exp.Expr) -> exp.Select:

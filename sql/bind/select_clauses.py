@@ -73,11 +73,11 @@ class SelectClauses:
         if not isinstance(self.expressions, StreamExpressions):
             return self._filtered(from_item, condition)
         terms = conjuncts(condition)
-        asked = [(term, _asked(term)) for term in terms]
-        plain = [term for term, existence in asked if existence is None]
+        tested = [(term, _existence_of(term)) for term in terms]
+        plain = [term for term, existence in tested if existence is None]
         if plain:
             from_item = self._filtered(from_item, exp.and_(*(term.copy() for term in plain), copy=False))
-        for _, existence in asked:
+        for _, existence in tested:
             if existence is not None:
                 from_item = self.expressions.subqueries.tested(from_item, existence)
         return from_item
@@ -262,7 +262,7 @@ class SelectClauses:
         return replace(bound, node=node, columns=columns)
 
 
-def _asked(term: exp.Expr) -> Existence | None:
+def _existence_of(term: exp.Expr) -> Existence | None:
     """What a term of WHERE asks a subquery, if it is that alone: a value that is looked for is of the row itself."""
     existence = Existence.of(term)
     plain = existence is not None and all(value.find(exp.Query) is None for value in existence.values)

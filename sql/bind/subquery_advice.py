@@ -12,8 +12,8 @@ _BY_KEY = "JOIN (SELECT key, max(b) AS b FROM r GROUP BY key) AS r ON l.key = r.
 
 def in_place_of(subquery: exp.Expr) -> str:
     """``subquery``: a Subquery, Select or Exists within an expression."""
-    asking = subquery if isinstance(subquery, exp.Exists) else subquery.find_ancestor(exp.In, exp.Exists)
-    if asking is None:
+    test = subquery if isinstance(subquery, exp.Exists) else subquery.find_ancestor(exp.In, exp.Exists)
+    if test is None:
         return (
             f"write it in WHERE, HAVING or the select list; or join with its value: {ONE_VALUE}; or by a key: {_BY_KEY}"
         )

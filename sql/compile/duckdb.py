@@ -283,8 +283,8 @@ def _applied(node: Join, method: Apply) -> exp.Select:
     if node.kind is JoinKind.MARK:
         return _marked(left, right, node.on, node.mark)
     if node.kind.is_existence:
-        asked = _exists(right, node.on)
-        condition = asked if node.kind is JoinKind.SEMI else exp.Not(this=asked)
+        exists = _exists(right, node.on)
+        condition = exists if node.kind is JoinKind.SEMI else exp.Not(this=exists)
         return _where(left, condition)
     made = _every(_item(left))
     side = "LEFT" if node.kind is JoinKind.LEFT else ""

@@ -134,7 +134,7 @@ def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str
     Raises UnknownName for a function that DuckDB does not have, EngineRefused for one that does not fit its arguments.
     """
     try:
-        return _asked(sql, reads)
+        return _engine_type(sql, reads)
     except duckdb.CatalogException as fault:
         raise UnknownName(_first_line(fault), where=place, fix=_did_you_mean(fault)) from None
     except duckdb.Error as fault:
@@ -142,7 +142,7 @@ def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str
 
 
 @lru_cache(maxsize=8192)
-def _asked(sql: str, reads: tuple[tuple[str, pa.DataType], ...]) -> pa.DataType:
+def _engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...]) -> pa.DataType:
     rows = pa.schema(list(reads) or [(DELTA, DELTA_TYPE)]).empty_table()
     kind = run(f"SELECT ({sql}) AS c0 FROM rows_of_edge", {"rows_of_edge": rows}).schema.field(0).type
     # DuckDB has a NULL type; a column has none.

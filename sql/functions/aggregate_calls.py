@@ -374,9 +374,9 @@ def _size(name: str, given: list[exp.Expr], node: exp.Expr) -> tuple[list[exp.Ex
     return given[:1], [*said, *given[1:]][:1]
 
 
-def _of_values(name: str, values: exp.Expr, asked: Iterator[exp.Expr], place: str) -> exp.Expr:
+def _of_values(name: str, values: exp.Expr, parameters: Iterator[exp.Expr], place: str) -> exp.Expr:
     """What is made of the array of a group's values: of none it is empty, as ClickHouse has it."""
-    size = next(asked, None)
+    size = next(parameters, None)
     there = filled("coalesce({0}, [])", [values])
     if size is None and name not in _ASK_HOW_MANY:
         return there

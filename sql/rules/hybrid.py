@@ -14,7 +14,7 @@ from dovetail.sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
 
 def hybrid(plan: QueryPlan) -> QueryPlan:
     """A fragment that keeps no such state is left as it is."""
-    state = _asked(plan.settings)
+    state = _hybrid_state(plan.settings)
     if state is None:
         return plan
 
@@ -25,7 +25,7 @@ def hybrid(plan: QueryPlan) -> QueryPlan:
     return plan.with_fragments(spilling)
 
 
-def _asked(settings: QuerySettings) -> HybridState | None:
+def _hybrid_state(settings: QuerySettings) -> HybridState | None:
     joins, groups = (settings.text(name) == "hybrid" for name in ("default_hash_join", "default_hash_table"))
     if not joins and not groups:
         return None

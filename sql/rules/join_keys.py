@@ -154,8 +154,8 @@ def _moving_bound(
     """The inequality of a left and a right value, if it is all that the condition asks of the right row, and of a type
     whose order can be searched in.
     """
-    asking = [half for term in terms for half in halves(term) if not right.names.isdisjoint(half.columns)]
-    found = comparison(asking[0], left.node.schema, right.node.schema) if len(asking) == 1 else None
+    halves_read = [half for term in terms for half in halves(term) if not right.names.isdisjoint(half.columns)]
+    found = comparison(halves_read[0], left.node.schema, right.node.schema) if len(halves_read) == 1 else None
     if found is None or found.operator not in (">", ">=", "<", "<="):
         return None
     kind = common_type(found.left.type, found.right.type, found.readable, place)

@@ -271,10 +271,10 @@ class _Pull:
         every = isinstance(node.method, UnresolvedJoin) and node.method.syntax == JoinSyntax.ALL
         left_stays = node.kind in _KEEPS_LEFT
         right_stays = every and node.kind in (JoinKind.INNER, JoinKind.RIGHT)
-        asked = [term for term in node.on if self._reads(term)]
-        if node.kind is JoinKind.SEMI and (asked or right.correlated) and every and not self.once:
+        outer_terms = [term for term in node.on if self._reads(term)]
+        if node.kind is JoinKind.SEMI and (outer_terms or right.correlated) and every and not self.once:
             return self._join(replace(node, kind=JoinKind.INNER))
-        if asked and not (every and node.kind is JoinKind.INNER):
+        if outer_terms and not (every and node.kind is JoinKind.INNER):
             raise self.refused("a subquery or outer join within it whose condition reads a column of the query around")
         if (left.correlated and not left_stays) or (right.correlated and not right_stays):
             raise self.refused("the side of a join that is padded, or of which one row is taken")

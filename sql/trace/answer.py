@@ -37,7 +37,7 @@ class Traced:
     notes: tuple[str, ...] = ()
 
 
-def asked_terms(condition: exp.Expr, plan: QueryPlan, dialect: Dialect) -> tuple[Expr, ...]:
+def condition_terms(condition: exp.Expr, plan: QueryPlan, dialect: Dialect) -> tuple[Expr, ...]:
     """The conjuncts of a condition over the output columns of a view. Raises SqlError for a value of another type."""
     scope = Scope(tuple(Visible(plan.name, name, name, expr.type) for name, expr in plan.columns), dialect)
     schema = pa.schema([pa.field(name, expr.type) for name, expr in plan.columns])
@@ -82,9 +82,9 @@ def expect_traceable(plan: QueryPlan, terms: Sequence[Expr], inputs: Inputs) -> 
     if _is_traceable(plan, Demand(tuple(terms)), inputs):
         return
     able = [name for name, expr in plan.columns if _is_traceable(plan, _any_value(name, expr.type), inputs)]
-    asked = dict.fromkeys(name for term in terms for name in term.columns)
+    columns = dict.fromkeys(name for term in terms for name in term.columns)
     raise Unsupported(
-        f"{', '.join(asked) or 'a condition without columns'} does not tell which records to look at: no column of "
+        f"{', '.join(columns) or 'a condition without columns'} does not tell which records to look at: no column of "
         "every input, and no key by which one input leads to another, is compared with a value",
         where="WHY",
         fix=f"columns that tell: {', '.join(able)}" if able else "no column of this view tells; verify recomputes it",

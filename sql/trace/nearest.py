@@ -66,7 +66,7 @@ def _within(pairs: Pairs, inequality: TimeInequality, tolerance: int | None) -> 
     return pairs.that(holds & ~far)
 
 
-def _least(pairs: Pairs, ranks: Sequence[tuple[Any, ...]], how: str) -> Pairs:
+def _least(pairs: Pairs, ranks: Sequence[tuple[Any, ...]], reason: str) -> Pairs:
     """Of each left row the pair of the least rank."""
     best: dict[int, int] = {}
     for place, left in enumerate(pairs.places[0].tolist()):
@@ -76,7 +76,7 @@ def _least(pairs: Pairs, ranks: Sequence[tuple[Any, ...]], how: str) -> Pairs:
     kept[list(best.values())] = True
     of_right = lineage_of(pairs.right.rows)
     for right in pairs.places[1][~kept].tolist():
-        pairs.ledger.lost(of_right[right], f"another row of {pairs.right.source} {how}")
+        pairs.ledger.lost(of_right[right], f"another row of {pairs.right.source} {reason}")
     return pairs.that(kept)
 
 

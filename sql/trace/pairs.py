@@ -111,14 +111,14 @@ class Pairs:
         met_left = np.isin(np.arange(left_rows.num_rows), self.places[0])
         met_right = np.isin(np.arange(right_rows.num_rows), self.places[1])
         if kind is JoinKind.SEMI:
-            return self._asking(met_left).filter(pa.array(met_left))
+            return self._with_met_lineage(met_left).filter(pa.array(met_left))
         if kind is JoinKind.ANTI:
             self._tell_matched(met_left)
             return left_rows.filter(pa.array(~met_left))
         if kind is JoinKind.MARK:
-            asked = self._asking(met_left)
-            marked = without_lineage(asked).append_column(pa.field(mark, pa.bool_()), pa.array(met_left))
-            return marked.append_column(LINEAGE, asked.column(LINEAGE))
+            tested = self._with_met_lineage(met_left)
+            marked = without_lineage(tested).append_column(pa.field(mark, pa.bool_()), pa.array(met_left))
+            return marked.append_column(LINEAGE, tested.column(LINEAGE))
         parts = [self.rows()]
         if kind in (JoinKind.LEFT, JoinKind.FULL):
             parts.append(_padded(left_rows.filter(pa.array(~met_left)), parts[0].schema, pad, padding))
@@ -126,7 +126,7 @@ class Pairs:
             parts.append(_padded(right_rows.filter(pa.array(~met_right)), parts[0].schema, pad, padding))
         return pa.concat_tables(parts)
 
-    def _asking(self, met: np.ndarray) -> pa.Table:
+    def _with_met_lineage(self, met: np.ndarray) -> pa.Table:
         """The left rows, each with the lineage of what it matches."""
         lineage = lineage_of(self.left.rows)
         of_right = lineage_of(self.right.rows)

@@ -185,14 +185,14 @@ class Walk:
         stream = self.inputs.stream(join.table.name)
         scan = Scan(join.table.alias, stream.schema, stream.topic, stream.rules, join.table.columns)
         exprs = tuple(Expr.column(name, scan.schema.field(name).type) for name in names)
-        asked = keys_among(left, [name for name, _ in join.keys], exprs)
+        demand_of_keys = keys_among(left, [name for name, _ in join.keys], exprs)
         times = np.array([self.ledger.arrived(one)[0] for one in lineage_of(left)], dtype=np.int64)
         parts = [
             self._met_one_side(join, left.slice(0, 0), _of_no_record(scan.schema.empty_table()), names, stream.topic)
         ]
         for time in np.unique(times).tolist():
             then = left.filter(pa.array(times == time))
-            right = self.rows(scan, asked, time)
+            right = self.rows(scan, demand_of_keys, time)
             parts.append(self._met_one_side(join, then, right, names, stream.schema.name))
         return pa.concat_tables(parts)
 

@@ -193,9 +193,9 @@ def test_who_was_refused_is_let_in_once_the_password_is_right(secure: SecureBrok
 
 def set_password(secure: SecureBroker, password: str) -> None:
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    asked = UserScramCredentialUpsertion(USER, info, password.encode())
+    upsertion = UserScramCredentialUpsertion(USER, info, password.encode())
     admin = clients.admin(BrokerAddress(secure.inside))
-    admin.alter_user_scram_credentials([asked])[USER].result(30)
+    admin.alter_user_scram_credentials([upsertion])[USER].result(30)
 
 
 def test_nothing_that_is_printed_holds_a_secret() -> None:

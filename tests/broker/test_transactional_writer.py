@@ -122,10 +122,10 @@ def test_a_fenced_writer_reads_the_mark_again(broker: str, target: WriteTarget, 
 def test_a_fenced_writer_has_sent_nothing(broker: str, target: WriteTarget, output: str) -> None:
     before = TransactionalWriter(target, 0)
     TransactionalWriter(target, 0)
-    asked: list[str] = []
+    calls: list[str] = []
 
     def outgoing() -> list[Outgoing]:
-        asked.append("once")
+        calls.append("once")
         return batch(output, "a")
 
     with pytest.raises(BrokerError):

@@ -100,7 +100,7 @@ LONG = ("x" * 600_000, "\u20ac" * 400_000, "\ud800" * 2_000, "x" * 998 + "\u20ac
 
 
 @pytest.mark.parametrize("reason", LONG, ids=lambda reason: ascii(reason[0]))
-@pytest.mark.parametrize("letter_bytes", [BRIEF, 6_000, 1_000_000])
+@pytest.mark.parametrize("dead_letter_bytes", [BRIEF, 6_000, 1_000_000])
 def test_a_letter_fits_its_topic_whatever_its_reason_is(reason: str, dead_letter_bytes: int) -> None:
     value = b"v" * 999_999
     dead_letter = row_too_large(

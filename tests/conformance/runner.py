@@ -68,8 +68,8 @@ class _Run:
 
     def settings(self) -> dict[str, Value]:
         """Those of the case; an append output is asked for by the sink option."""
-        asked: dict[str, Value] = {"output": "append"} if self.case.expect.mode is Mode.ROWS else {}
-        return {**self.case.settings, **asked}
+        implied: dict[str, Value] = {"output": "append"} if self.case.expect.mode is Mode.ROWS else {}
+        return {**self.case.settings, **implied}
 
     def drain(self) -> None:
         if self.planned:

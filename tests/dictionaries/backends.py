@@ -280,11 +280,9 @@ class Service(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        asked = [json.loads(line) for line in body.splitlines()]
+        keys = [json.loads(line) for line in body.splitlines()]
         rows = self.served.get(self.path)
-        self._answer(
-            None if rows is None else [row for row in rows if any(key.items() <= row.items() for key in asked)]
-        )
+        self._answer(None if rows is None else [row for row in rows if any(key.items() <= row.items() for key in keys)])
 
     def _answer(self, rows: list[dict[str, Any]] | None) -> None:
         allowed = self.headers.get("Authorization", "").startswith("Basic ")

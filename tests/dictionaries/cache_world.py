@@ -26,14 +26,14 @@ class FakeSource:
     rows: dict[Key, Rows] = field(default_factory=dict)
     before: Callable[[Sequence[Key]], None] = lambda keys: None
     is_down: bool = False
-    asked: list[list[Key]] = field(default_factory=list)
+    fetched: list[list[Key]] = field(default_factory=list)
     loads: int = 0
     since: list[int] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         with self.lock:
-            self.asked.append(list(keys))
+            self.fetched.append(list(keys))
         if self.is_down:
             raise ServiceUnavailable("the fake source is down")
         found = {key: self.rows[key] for key in keys if key in self.rows}
@@ -57,8 +57,8 @@ class FakeSource:
         self.rows |= {key: ((key, name),) for key, name in names.items()}
 
     @property
-    def asked_keys(self) -> list[Key]:
-        return [key for keys in self.asked for key in keys]
+    def fetched_keys(self) -> list[Key]:
+        return [key for keys in self.fetched for key in keys]
 
 
 @dataclass

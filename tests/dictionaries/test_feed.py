@@ -303,7 +303,7 @@ def test_a_process_without_redis_keeps_its_hot_tier_fresh() -> None:
     source.put(a="quill")
     hybrid.apply_feed("t", 0, changed("a", b="blot"), NOW_MS)
     assert names(hybrid.lookup(["a", "b", "c"], NOW_MS)) == ["quill", "blot", "cap"]
-    assert source.asked_keys == ["a", "b", "c", "a"]
+    assert source.fetched_keys == ["a", "b", "c", "a"]
     figures = hybrid.statistics()
     assert [figures[f"feed_{name}"] for name in ("records", "invalidated", "stored", "rejected")] == [2, 1, 1, 0]
     hybrid.close()
@@ -338,10 +338,10 @@ def test_a_loaded_dictionary_fetches_the_changed_keys() -> None:
     loaded = Loaded(definition("hashed"), source)
     loaded.begin_feed("t", {0: 0})
     loaded.apply_feed("t", 0, changed("a"), NOW_MS)
-    assert (source.loads, source.asked) == (0, [])
+    assert (source.loads, source.fetched) == (0, [])
     loaded.lookup(["a"], NOW_MS)
     source.put(a="quill", b="blot")
     loaded.apply_feed("t", 0, changed("a", start=1), NOW_MS)
     assert names(loaded.lookup(["a", "b"], NOW_MS)) == ["quill", "ink"]
-    assert source.asked == [["a"]]
+    assert source.fetched == [["a"]]
     loaded.close()

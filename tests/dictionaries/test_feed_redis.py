@@ -59,7 +59,7 @@ def test_every_worker_sees_a_row_that_one_has_stored(worker: Worker, source: Fak
     other.lookup(["a", "b", "c"], NOW_MS)
     one.apply_feed(FEED, 0, changed(a="quill", b="blot"), NOW_MS)
     settle(lambda: names(other.lookup(["a", "b", "c"], NOW_MS)) == ["quill", "blot", "cap"])
-    assert len(source.asked) == 1
+    assert len(source.fetched) == 1
 
 
 def test_a_worker_that_is_behind_puts_no_older_row_in(worker: Worker) -> None:
@@ -118,7 +118,7 @@ def test_what_redis_could_not_be_told_is_done_before_it_is_read(
         settle(lambda: bool(one.statistics()["is_listening"]))
         settle(lambda: one.feed_positions(FEED) == {0: 0})
         assert names(one.lookup(["a", "b"], NOW_MS)) == ["quill", "ink"]
-        assert source.asked_keys.count("b") == 1
+        assert source.fetched_keys.count("b") == 1
         one.apply_feed(FEED, 0, changed("b", start=1), NOW_MS)
         assert one.feed_positions(FEED) == {0: 2}
 

@@ -65,7 +65,7 @@ def test_the_queues_hold_what_was_let_in_and_has_not_left(
 ) -> None:
     fifo = ScanResistantFifo(room)
     inside: set[int] = set()
-    for keys, asked in batches:
+    for keys, requested in batches:
         new = [key for key in keys if key not in inside]
         entered, left = fifo.admit(new)
         assert len(left) == len(set(left))
@@ -73,7 +73,7 @@ def test_the_queues_hold_what_was_let_in_and_has_not_left(
         inside = (inside | set(entered)) - set(left)
         assert {key for key in range(31) if key in fifo} == inside
         assert len(fifo) == len(inside) <= room
-        fifo.visited.update(inside.intersection(asked))
+        fifo.visited.update(inside.intersection(requested))
 
 
 def test_an_entry_is_served_until_its_moment_and_not_in_it() -> None:

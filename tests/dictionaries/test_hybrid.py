@@ -49,7 +49,7 @@ def test_a_key_is_asked_for_once_until_its_ttl(opened: Open, source: FakeSource)
     assert names(hybrid.lookup(["a", "b"], NOW_MS)) == ["pen", "ink"]
     source.put(a="quill")
     assert names(hybrid.lookup(["b", "a"], NOW_MS + TTL_MS - 1)) == ["ink", "pen"]
-    assert source.asked == [["a", "b"]]
+    assert source.fetched == [["a", "b"]]
     assert names(hybrid.lookup(["a"], NOW_MS + TTL_MS)) == ["quill"]
 
 
@@ -66,7 +66,7 @@ def test_absence_is_not_cached_with_a_ttl_of_zero(opened: Open, source: FakeSour
     hybrid = opened(negative_ttl=0.0)
     hybrid.lookup(["x"], NOW_MS)
     hybrid.lookup(["x"], NOW_MS)
-    assert len(source.asked) == 2
+    assert len(source.fetched) == 2
 
 
 def test_jitter_makes_a_life_shorter_and_never_longer(opened: Open, source: FakeSource) -> None:
@@ -94,10 +94,10 @@ def test_who_waited_for_a_key_that_was_left_out_asks_for_it(opened: Open) -> Non
 
 def test_who_waits_for_another_gets_its_answers_and_no_error_of_its(opened: Open, source: FakeSource) -> None:
     hybrid = opened()
-    asked, go_on = threading.Event(), threading.Event()
+    fetched, go_on = threading.Event(), threading.Event()
 
     def unfit(keys: Sequence[Key]) -> None:
-        asked.set()
+        fetched.set()
         go_on.wait()
         if "b" in keys:
             raise RecordRejected("a value of b does not fit")
@@ -105,7 +105,7 @@ def test_who_waits_for_another_gets_its_answers_and_no_error_of_its(opened: Open
     source.before = unfit
     with ThreadPoolExecutor(2) as pool:
         failing = pool.submit(hybrid.lookup, ["a", "b"], NOW_MS)
-        asked.wait()
+        fetched.wait()
         waiting = pool.submit(hybrid.lookup, ["a"], NOW_MS)
         settle(lambda: hybrid.statistics()["coalesced"] == 1)
         go_on.set()
@@ -127,7 +127,7 @@ def test_what_was_spoiled_is_given_to_nobody_who_comes_later(opened: Open) -> No
 def test_a_thousand_keys_make_a_statement_and_more_are_shared_out_evenly(opened: Open, source: FakeSource) -> None:
     hybrid = opened(hot_keys=5000)
     hybrid.lookup(list(map(str, range(2401))), NOW_MS)
-    assert sorted(map(len, source.asked)) == [799, 801, 801]
+    assert sorted(map(len, source.fetched)) == [799, 801, 801]
     assert hybrid.statistics()["source_statements"] == 3
 
 
@@ -179,10 +179,10 @@ def test_a_source_that_is_down_is_left_alone_for_a_while(opened: Open, source: F
     hybrid = opened(on_error="null")
     source.is_down = True
     hybrid.lookup(["a"], NOW_MS)
-    statements = len(source.asked)
+    statements = len(source.fetched)
     for _ in range(20):
         hybrid.lookup(["a"], NOW_MS)
-    assert len(source.asked) == statements
+    assert len(source.fetched) == statements
 
 
 def test_an_expired_entry_is_served_while_it_is_renewed(opened: Open, source: FakeSource) -> None:
@@ -203,7 +203,7 @@ def test_an_entry_that_is_asked_for_is_renewed_before_it_expires(opened: Open, s
     assert names(hybrid.lookup(["a"], NOW_MS + int(TTL_MS * 0.89))) == ["pen"]
     assert names(hybrid.lookup(["a"], later_ms)) == ["pen"]
     settle(lambda: names(hybrid.lookup(["a"], later_ms)) == ["quill"])
-    assert source.asked == [["a", "b"], ["a"]]
+    assert source.fetched == [["a", "b"], ["a"]]
 
 
 def test_a_long_value_is_served_and_not_cached(opened: Open, source: FakeSource) -> None:
@@ -211,18 +211,18 @@ def test_a_long_value_is_served_and_not_cached(opened: Open, source: FakeSource)
     source.put(a="x" * 200)
     for _ in range(2):
         assert names(hybrid.lookup(["a", "b"], NOW_MS)) == ["x" * 200, "ink"]
-    assert source.asked == [["a", "b"], ["a"]]
+    assert source.fetched == [["a", "b"], ["a"]]
     assert hybrid.statistics()["oversize"] == 2
 
 
 def test_invalidation_by_key_prefix_and_whole(opened: Open, source: FakeSource) -> None:
     hybrid = opened()
     hybrid.lookup(["a", "b", "c", "x"], NOW_MS)
-    source.asked.clear()
+    source.fetched.clear()
     assert hybrid.invalidate(["a", "zzz"]) == 1
     assert hybrid.invalidate(prefix="b") == 1
     hybrid.lookup(["a", "b", "c", "x"], NOW_MS)
-    assert source.asked == [["a", "b"]]
+    assert source.fetched == [["a", "b"]]
     assert hybrid.invalidate() == 4
 
 
@@ -233,20 +233,20 @@ def test_a_refresh_is_executed_once(opened: Open, source: FakeSource) -> None:
     hybrid.lookup(["a"], NOW_MS)
     assert hybrid.invalidate(token="r1") == 0
     hybrid.lookup(["a"], NOW_MS)
-    assert len(source.asked) == 2
+    assert len(source.fetched) == 2
     assert hybrid.invalidate(token="r2") == 1
 
 
-@pytest.mark.parametrize("how", [{"keys": ["a"]}, {"prefix": "a"}, {}])
+@pytest.mark.parametrize("invalidated", [{"keys": ["a"]}, {"prefix": "a"}, {}])
 def test_what_was_fetched_before_an_invalidation_is_not_stored_after_it(
-    opened: Open, source: FakeSource, how: dict[str, Any]
+    opened: Open, source: FakeSource, invalidated: dict[str, Any]
 ) -> None:
     hybrid = opened()
 
     def changed_meanwhile(keys: Sequence[Key]) -> None:
         source.before = lambda keys: None
         source.put(a="quill")
-        hybrid.invalidate(**how)
+        hybrid.invalidate(**invalidated)
         # Asked after the invalidation: must not join the flight that began before it.
         assert names(hybrid.lookup(["a"], NOW_MS)) == ["quill"]
 
@@ -266,7 +266,7 @@ def test_threads_that_miss_the_same_key_ask_once(opened: Open, source: FakeSourc
 
     with ThreadPoolExecutor(8) as pool:
         assert set(map(tuple, pool.map(ask, range(8)))) == {("pen", "ink")}
-    assert sorted(source.asked_keys) == ["a", "b"]
+    assert sorted(source.fetched_keys) == ["a", "b"]
     assert hybrid.statistics()["coalesced"] + hybrid.statistics()["hot_hits"] == 14
 
 
@@ -276,7 +276,7 @@ def test_a_feed_of_changes_replaces_entries(opened: Open, source: FakeSource) ->
     by_key: dict[Key, Change] = {"a": Change(0, (("a", "quill"),)), "b": Change(1, ())}
     hybrid.apply_feed("t", 0, SourceChanges(0, 2, 2, by_key), NOW_MS)
     assert names(hybrid.lookup(["a", "b"], NOW_MS)) == ["quill", None]
-    assert len(source.asked) == 1
+    assert len(source.fetched) == 1
 
 
 def test_figures(opened: Open) -> None:
@@ -316,7 +316,7 @@ def test_absence_is_cached_beside_a_long_refresh_ahead(opened: Open, source: Fak
     for now_ms in range(NOW_MS, NOW_MS + 5_000, 100):
         assert hybrid.lookup(["x"], now_ms) == [()]
     time.sleep(0.05)
-    assert (len(source.asked), hybrid.statistics()["refreshed"]) == (1, 0)
+    assert (len(source.fetched), hybrid.statistics()["refreshed"]) == (1, 0)
 
 
 def test_who_waits_for_a_key_does_not_wait_for_all_that_another_asks_for(opened: Open, source: FakeSource) -> None:
@@ -326,8 +326,8 @@ def test_who_waits_for_a_key_does_not_wait_for_all_that_another_asks_for(opened:
     source.put(**{key: key for key in keys})
     is_held, first_in = threading.Event(), threading.Event()
 
-    def hang(asked: Sequence[Key]) -> None:
-        if keys[-1] in asked:
+    def hang(fetched: Sequence[Key]) -> None:
+        if keys[-1] in fetched:
             first_in.set()
             assert is_held.wait(10)
 
@@ -340,4 +340,4 @@ def test_who_waits_for_a_key_does_not_wait_for_all_that_another_asks_for(opened:
         assert not whole.done()
         is_held.set()
         assert names(whole.result(10)) == keys
-    assert sorted(source.asked_keys) == sorted(keys)
+    assert sorted(source.fetched_keys) == sorted(keys)

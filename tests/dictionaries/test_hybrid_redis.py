@@ -56,7 +56,7 @@ def test_what_one_worker_fetched_another_reads(worker: Worker, source: FakeSourc
     one, other = worker(), worker()
     assert names(one.lookup(["a", "b", "x"], NOW_MS)) == ["pen", "ink", None]
     assert names(other.lookup(["x", "a", "b"], NOW_MS + 1)) == [None, "pen", "ink"]
-    assert source.asked == [["a", "b", "x"]]
+    assert source.fetched == [["a", "b", "x"]]
     assert other.statistics()["cold_hits"] == 3
 
 
@@ -67,7 +67,7 @@ def test_the_ttl_counts_from_the_fetch_in_both_tiers(worker: Worker, source: Fak
     source.put(a="quill")
     assert names(other.lookup(["a"], NOW_MS + TTL_MS)) == ["quill"]
     assert names(one.lookup(["a"], NOW_MS + TTL_MS)) == ["quill"]
-    assert len(source.asked) == 2
+    assert len(source.fetched) == 2
 
 
 def test_entries_leave_redis_by_themselves_and_no_lock_stays(worker: Worker, client: redis.Redis) -> None:
@@ -90,40 +90,42 @@ def test_workers_that_miss_the_same_keys_at_once_ask_once(worker: Worker, source
 
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(ask, workers)) == [keys] * 3
-    assert sorted(source.asked_keys) == sorted(keys)
+    assert sorted(source.fetched_keys) == sorted(keys)
 
 
-@pytest.mark.parametrize("how", [{"keys": ["a"]}, {"prefix": "a"}, {}])
-def test_an_invalidation_reaches_the_other_workers(worker: Worker, source: FakeSource, how: dict[str, Any]) -> None:
+@pytest.mark.parametrize("forgotten", [{"keys": ["a"]}, {"prefix": "a"}, {}])
+def test_an_invalidation_reaches_the_other_workers(
+    worker: Worker, source: FakeSource, forgotten: dict[str, Any]
+) -> None:
     one, other = worker(), worker()
     one.lookup(["a", "b"], NOW_MS)
     other.lookup(["a", "b"], NOW_MS)
     source.put(a="quill")
     started_s = time.monotonic()
-    assert one.invalidate(**how, token="r1") >= 1
+    assert one.invalidate(**forgotten, token="r1") >= 1
     settle(lambda: names(other.lookup(["a", "b"], NOW_MS)) == ["quill", "ink"])
     assert time.monotonic() - started_s < 1
     assert names(one.lookup(["a", "b"], NOW_MS)) == ["quill", "ink"]
-    statements = len(source.asked)
+    statements = len(source.fetched)
     # The same refresh, executed by the other worker too, changes nothing more.
-    assert other.invalidate(**how, token="r1") == 0
-    assert one.invalidate(**how, token="r1") == 0
+    assert other.invalidate(**forgotten, token="r1") == 0
+    assert one.invalidate(**forgotten, token="r1") == 0
     third = worker()
-    third.invalidate(**how, token="r1")
+    third.invalidate(**forgotten, token="r1")
     assert names(third.lookup(["a", "b"], NOW_MS)) == ["quill", "ink"]
-    assert len(source.asked) == statements
+    assert len(source.fetched) == statements
 
 
-@pytest.mark.parametrize("how", [{"keys": ["a"]}, {"prefix": "a"}, {}])
+@pytest.mark.parametrize("forgotten", [{"keys": ["a"]}, {"prefix": "a"}, {}])
 def test_a_worker_does_not_store_what_it_fetched_before_another_invalidated(
-    worker: Worker, source: FakeSource, how: dict[str, Any]
+    worker: Worker, source: FakeSource, forgotten: dict[str, Any]
 ) -> None:
     one, other, third = worker(), worker(), worker()
 
     def changed_meanwhile(keys: Sequence[Key]) -> None:
         source.before = lambda keys: None
         source.put(a="quill")
-        other.invalidate(**how)
+        other.invalidate(**forgotten)
 
     source.before = changed_meanwhile
     assert names(one.lookup(["a"], NOW_MS)) == ["pen"]
@@ -150,7 +152,7 @@ def test_absence_is_not_renewed_by_whoever_reads_it_in_redis(worker: Worker, sou
         opened = worker(**given)
         assert opened.lookup(["x"], NOW_MS) == [()]
         opened._renewal._renew(["x"])  # noqa: SLF001
-    assert source.asked == [["x"]]
+    assert source.fetched == [["x"]]
 
 
 @pytest.mark.parametrize("skew_ms", [-120_000, 120_000, -TTL_MS // 2, 300_000])
@@ -161,7 +163,7 @@ def test_workers_whose_clocks_differ_agree_on_when_an_entry_ends(
     source.before = lambda keys: None
     for fetching_ms, reading_ms in ((skew_ms, 0), (0, skew_ms)):
         client.flushall()
-        source.asked.clear()
+        source.fetched.clear()
         started_ms = wall_clock_ms()
         with (
             closing(skewed(redis_url, source, fetching_ms)) as fetcher,
@@ -169,9 +171,9 @@ def test_workers_whose_clocks_differ_agree_on_when_an_entry_ends(
         ):
             fetcher.lookup(["a"], started_ms + fetching_ms)
             assert names(reader.lookup(["a"], started_ms + reading_ms + TTL_MS - 2000)) == ["pen"]
-            assert len(source.asked) == 1
+            assert len(source.fetched) == 1
             reader.lookup(["a"], started_ms + reading_ms + TTL_MS + 2000)
-            assert len(source.asked) == 2
+            assert len(source.fetched) == 2
 
 
 def skewed(redis_url: str, source: FakeSource, by_ms: int) -> Hybrid:
@@ -217,7 +219,7 @@ def test_flushed_and_evicted_entries_are_misses(worker: Worker, client: redis.Re
     one.lookup(["a", "b"], NOW_MS)
     client.delete(*entries(client)[:1])
     assert names(other.lookup(["a", "b"], NOW_MS)) == ["pen", "ink"]
-    assert [len(keys) for keys in source.asked] == [2, 1]
+    assert [len(keys) for keys in source.fetched] == [2, 1]
     client.flushall()
     assert names(worker().lookup(["a", "b"], NOW_MS)) == ["pen", "ink"]
 
@@ -249,7 +251,7 @@ def test_garbage_in_redis_is_a_miss_and_is_replaced(worker: Worker, client: redi
     [name] = entries(client)
     client.set(name, b"[99999999999999,garbage")
     assert names(other.lookup(["a"], NOW_MS)) == ["pen"]
-    assert len(source.asked) == 2
+    assert len(source.fetched) == 2
 
 
 def test_a_worker_that_died_with_its_locks_holds_others_up_for_a_while_only(worker: Worker, source: FakeSource) -> None:
@@ -259,7 +261,7 @@ def test_a_worker_that_died_with_its_locks_holds_others_up_for_a_while_only(work
     started_s = time.monotonic()
     assert names(other.lookup(["a", "b"], NOW_MS)) == ["pen", "ink"]
     assert 1 < time.monotonic() - started_s < 6
-    assert source.asked == [["b"], ["a"]]
+    assert source.fetched == [["b"], ["a"]]
 
 
 def test_a_slow_source_is_not_asked_again_by_those_who_wait(worker: Worker, source: FakeSource) -> None:
@@ -269,7 +271,7 @@ def test_a_slow_source_is_not_asked_again_by_those_who_wait(worker: Worker, sour
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda opened: names(opened.lookup(["a", "b"], NOW_MS)), workers))
     assert answers == [["pen", "ink"]] * 2
-    assert source.asked == [["a", "b"]]
+    assert source.fetched == [["a", "b"]]
 
 
 def test_long_values_leave_no_lock_and_are_not_stored(worker: Worker, client: redis.Redis, source: FakeSource) -> None:
@@ -297,7 +299,7 @@ def test_one_worker_renews_for_all(worker: Worker, source: FakeSource) -> None:
     for opened in (one, other):
         opened.lookup(["a"], later_ms)
         settle(lambda opened=opened: names(opened.lookup(["a"], later_ms)) == ["quill"])  # type: ignore[misc]
-    assert len(source.asked) == 2
+    assert len(source.fetched) == 2
 
 
 def test_a_feed_of_changes_reaches_all_workers(worker: Worker, source: FakeSource) -> None:
@@ -306,7 +308,7 @@ def test_a_feed_of_changes_reaches_all_workers(worker: Worker, source: FakeSourc
     other.lookup(["a"], NOW_MS)
     one.apply_feed("t", 0, SourceChanges(0, 1, 1, {"a": Change(0, (("a", "quill"),))}), NOW_MS)
     settle(lambda: names(other.lookup(["a"], NOW_MS)) == ["quill"])
-    assert len(source.asked) == 1
+    assert len(source.fetched) == 1
 
 
 def test_dictionaries_and_their_definitions_do_not_share_entries(
@@ -316,7 +318,7 @@ def test_dictionaries_and_their_definitions_do_not_share_entries(
     changed = Hybrid(definition(source={"table": "other"}), source, redis_url)
     changed.lookup(["a"], NOW_MS)
     changed.close()
-    assert len(source.asked) == 2
+    assert len(source.fetched) == 2
 
 
 def test_redis_is_killed_and_comes_back(tmp_path: Path, source: FakeSource) -> None:
@@ -396,4 +398,4 @@ def test_keys_that_others_ask_for_are_not_renewed(worker: Worker, source: FakeSo
     with flights.flying(flight):
         flights.lead(flight, ["a"])
         hybrid._renewal._renew(["a"])  # noqa: SLF001
-    assert source.asked == []
+    assert source.fetched == []

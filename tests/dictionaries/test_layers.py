@@ -62,10 +62,10 @@ class Below:
     absent: Sequence[Key] = ()
     down: Sequence[Key] = ()
     left: Sequence[Key] = ()
-    asked: list[list[Key]] = field(default_factory=list)
+    fetched: list[list[Key]] = field(default_factory=list)
 
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
-        self.asked.append(list(keys))
+        self.fetched.append(list(keys))
         found = [key for key in keys if key not in self.down and key not in self.left]
         flight.answers.update({key: () if key in self.absent else rows(key) for key in found})
         failed = [key for key in keys if key in self.down]
@@ -93,9 +93,9 @@ def test_hot_answers_what_it_holds_and_asks_for_the_rest_at_once() -> None:
     hot, layer = hot_over(below, Renewed(), figures)
     hot.store({"a": entry("a", name="held"), "gone": CacheEntry((), NOW_MS, NOW_MS + 1, 5)})
     assert layer.lookup(["b", "a", "x", "gone"], NOW_MS) == [rows("b"), rows("a", "held"), (), ()]
-    assert below.asked == [["b", "x"]]
+    assert below.fetched == [["b", "x"]]
     assert layer.lookup(["a"], NOW_MS) == [rows("a", "held")]
-    assert below.asked == [["b", "x"]]
+    assert below.fetched == [["b", "x"]]
     assert figures["hot"] == 3
 
 
@@ -135,7 +135,7 @@ def test_of_two_flights_one_asks_and_the_other_waits_for_its_keys_alone() -> Non
         assert not second.done()
         first.answer({"a": rows("a", "theirs")})
         assert second.result(5) == {"a": rows("a", "theirs"), "b": rows("b")}
-    assert below.asked == [["b"]]
+    assert below.fetched == [["b"]]
 
 
 def test_what_a_flight_ends_without_is_asked_for_again() -> None:
@@ -148,7 +148,7 @@ def test_what_a_flight_ends_without_is_asked_for_again() -> None:
             second = pool.submit(layer.answers, ["a"], NOW_MS)
             settle(lambda: figures["coalesced"] == 1)
         assert second.result(5) == {"a": rows("a")}
-    assert below.asked == [["a"]]
+    assert below.fetched == [["a"]]
 
 
 def test_a_single_flight_that_leads_nothing_asks_nothing() -> None:
@@ -156,7 +156,7 @@ def test_a_single_flight_that_leads_nothing_asks_nothing() -> None:
     first, second = flights.open(["a"], NOW_MS), flights.open(["a"], NOW_MS)
     flights.lead(first, ["a"])
     assert SingleFlightLayer(flights, below).answer(second, ["a"]) is None
-    assert (below.asked, dict(second.joined)) == ([], {first: ["a"]})
+    assert (below.fetched, dict(second.joined)) == ([], {first: ["a"]})
 
 
 def test_a_second_look_finds_what_came_since_the_first() -> None:
@@ -168,7 +168,7 @@ def test_a_second_look_finds_what_came_since_the_first() -> None:
     renewal = flown("a", ahead=5 / TTL_MS)
     SecondLookLayer(hot, below).answer(renewal, ["a"])
     assert renewal.answers == {"a": rows("a")}
-    assert below.asked == [["b"], ["a"]]
+    assert below.fetched == [["b"], ["a"]]
 
 
 # -- cold, without Redis and with one that does not answer
@@ -190,7 +190,7 @@ def test_a_redis_that_is_gone_is_a_miss(is_there: bool) -> None:
         cold.release(None, ["a"])
     layer = ColdLayer(cold, GuardedHot(HotTier(10, 10**6), Flights()), figures, below)
     assert layer.answer(flown("a", "b"), ["a", "b"]) is None
-    assert below.asked == [["a", "b"]]
+    assert below.fetched == [["a", "b"]]
     assert (figures["cold"], figures["misses"], figures["redis_errors"] > 0) == (0, 2, is_there)
     if redis is not None:
         redis.close()
@@ -234,7 +234,7 @@ def test_cold_takes_fresh_entries_into_the_hot_tier_and_leaves_expired_ones_to_t
     assert flight.answers == {"a": rows("a", "shared"), "old": rows("old"), "b": rows("b")}
     assert flight.expired == {"old": entry("old", NOW_MS)}
     assert hot.kept(["a", "old"]) == {"a": entry("a", name="shared")}
-    assert below.asked == [["old", "b"]]
+    assert below.fetched == [["old", "b"]]
     assert (figures["cold"], figures["misses"]) == (1, 2)
 
 
@@ -274,12 +274,12 @@ def test_stale_serves_within_its_bound_and_has_it_renewed() -> None:
     flight.expired = {"a": entry("a", NOW_MS - 999, "stale"), "old": entry("old", NOW_MS - 1000)}
     StaleLayer(settings(stale_while_revalidate=1.0), figures, renewed, below).answer(flight, flight.keys)
     assert flight.answers["a"] == rows("a", "stale")
-    assert (below.asked, renewed.keys, figures["stale_served"]) == ([["old", "b"]], ["a"], 1)
+    assert (below.fetched, renewed.keys, figures["stale_served"]) == ([["old", "b"]], ["a"], 1)
     whole = flown("a")
     whole.expired = flight.expired
     StaleLayer(settings(stale_while_revalidate=1.0), figures, renewed, below).answer(whole, ["a"])
     StaleLayer(settings(), figures, renewed, below).answer(whole, ["a"])
-    assert below.asked == [["old", "b"], ["a"]]
+    assert below.fetched == [["old", "b"], ["a"]]
 
 
 # -- failures
@@ -344,7 +344,7 @@ def test_what_is_locked_here_is_asked_for_and_stored_in_both_tiers() -> None:
     flight = flown("a", "c", "x")
     assert world.layer.answer(flight, ["a", "c", "x"]) is None
     assert flight.answers == {"a": rows("a"), "c": rows("c", "shared"), "x": ()}
-    assert world.source.asked == [["a", "x"]]
+    assert world.source.fetched == [["a", "x"]]
     assert world.shared.stored == ["a", "x"]
     assert sorted(world.hot.kept(["a", "c", "x"])) == ["a", "c", "x"]
 
@@ -355,7 +355,7 @@ def test_what_others_have_locked_is_waited_for() -> None:
     flight = flown("b")
     assert world.layer.answer(flight, ["b"]) is None
     assert flight.answers == {"b": rows("b", "theirs")}
-    assert (world.source.asked, world.pauses, world.figures["coalesced"]) == ([], 2, 1)
+    assert (world.source.fetched, world.pauses, world.figures["coalesced"]) == ([], 2, 1)
     assert world.shared.claimed == [["b"]] * 3
 
 
@@ -364,7 +364,7 @@ def test_who_does_not_answer_in_time_is_waited_for_no_longer() -> None:
     flight = flown("b")
     assert world.layer.answer(flight, ["b"]) is None
     assert flight.answers == {"b": rows("b")}
-    assert world.source.asked == [["b"]]
+    assert world.source.fetched == [["b"]]
     assert world.elapsed_s > settings().timeout_ms / 1000
     assert world.shared.stored == []
 

@@ -111,17 +111,17 @@ def test_threads_get_the_same_answers(world: World) -> None:
     layout = world.open()
     keys = [["a", "b"], ["b", "x"], ["c", "a"], ["x", "c"]] * 5
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda asked: names(layout.lookup(asked, NOW_MS)), keys))
+        found = list(pool.map(lambda some: names(layout.lookup(some, NOW_MS)), keys))
     expected = {"a": "pen", "b": "ink", "c": "cap", "x": None}
-    assert found == [[expected[key] for key in asked] for asked in keys]
+    assert found == [[expected[key] for key in some] for some in keys]
 
 
-@pytest.mark.parametrize("how", [{"keys": ["a", "x"]}, {"prefix": "a"}, {}])
-def test_after_a_refresh_the_source_is_seen(world: World, how: dict[str, Any]) -> None:
+@pytest.mark.parametrize("invalidated", [{"keys": ["a", "x"]}, {"prefix": "a"}, {}])
+def test_after_a_refresh_the_source_is_seen(world: World, invalidated: dict[str, Any]) -> None:
     layout = world.open()
     layout.lookup(["a", "b"], NOW_MS)
     world.source.put(a="quill")
-    assert layout.invalidate(**how) >= 0
+    assert layout.invalidate(**invalidated) >= 0
     assert names(layout.lookup(["a", "b"], NOW_MS)) == ["quill", "ink"]
 
 
@@ -129,9 +129,9 @@ def test_a_refresh_is_executed_once(world: World) -> None:
     layout = world.open()
     layout.lookup(["a"], NOW_MS)
     layout.invalidate(["a"], token="r1")
-    statements = len(world.source.asked)
+    statements = len(world.source.fetched)
     assert layout.invalidate(["a"], token="r1") == 0
-    assert len(world.source.asked) == statements
+    assert len(world.source.fetched) == statements
 
 
 @pytest.mark.parametrize(("policy", "raised"), [("stop", ServiceUnavailable), ("dead_letter", LookupRejected)])
@@ -174,8 +174,8 @@ def test_a_row_that_cannot_be_used_takes_its_own_key_with_it(world: World, polic
     keys = [f"k{number}" for number in range(50)]
     world.source.rows |= {key: ((key, key),) for key in keys}
 
-    def unusable(asked: Sequence[Key]) -> None:
-        if "k7" in asked:
+    def unusable(fetched: Sequence[Key]) -> None:
+        if "k7" in fetched:
             raise RecordRejected("k7 cannot be used")
 
     world.source.before = unusable
@@ -199,4 +199,4 @@ def test_the_figures_count_keys_and_those_that_have_rows(world: World) -> None:
 
 def test_a_layout_that_was_never_asked_can_be_closed(world: World) -> None:
     world.open()
-    assert world.source.asked == []
+    assert world.source.fetched == []

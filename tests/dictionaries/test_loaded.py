@@ -35,7 +35,7 @@ def test_the_first_lookup_loads_and_no_other_asks(loaded: Loaded, source: FakeSo
     assert names(loaded.lookup(["a", "x"], NOW_MS)) == ["pen", None]
     source.put(a="quill")
     assert names(loaded.lookup(["a", "b"], NOW_MS)) == ["pen", "ink"]
-    assert (source.loads, source.asked) == (1, [])
+    assert (source.loads, source.fetched) == (1, [])
     figures = loaded.statistics()
     assert (figures["status"], figures["element_count"], figures["hit_rate"]) == ("LOADED", 2, 1.0)
     assert figures["bytes_allocated"] > 0

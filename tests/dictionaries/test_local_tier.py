@@ -29,38 +29,38 @@ def source() -> FakeSource:
 def hybrid(source: FakeSource, tmp_path: Path) -> Iterator[Hybrid]:
     with closing(Hybrid(definition(hot_keys=10), source, None, local_dir=tmp_path)) as opened:
         opened.lookup([*KEYS, "x"], NOW_MS)
-        source.asked.clear()
+        source.fetched.clear()
         yield opened
 
 
 def test_what_the_hot_tier_has_no_room_for_is_not_asked_again(hybrid: Hybrid, source: FakeSource) -> None:
     for _ in range(2):
         assert names(hybrid.lookup([*KEYS, "x"], NOW_MS + 9_000)) == [*(f"name of {key}" for key in KEYS), None]
-    assert source.asked == []
+    assert source.fetched == []
     assert hybrid.statistics()["cold_hits"] >= 2 * (len(KEYS) - 10)
     hybrid.lookup(["x"], NOW_MS + 10_000)
     hybrid.lookup(["k7"], NOW_MS + TTL_MS)
-    assert source.asked == [["x"], ["k7"]]
+    assert source.fetched == [["x"], ["k7"]]
 
 
-@pytest.mark.parametrize("how", [{"keys": ["k1"]}, {"prefix": "k1"}, {}])
-def test_it_forgets_with_the_hot_tier(hybrid: Hybrid, source: FakeSource, how: dict[str, Any]) -> None:
+@pytest.mark.parametrize("invalidated", [{"keys": ["k1"]}, {"prefix": "k1"}, {}])
+def test_it_forgets_with_the_hot_tier(hybrid: Hybrid, source: FakeSource, invalidated: dict[str, Any]) -> None:
     source.put(k1="new")
-    assert hybrid.invalidate(**how) >= 1
+    assert hybrid.invalidate(**invalidated) >= 1
     assert names(hybrid.lookup(["k1", "k2"], NOW_MS)) == ["new", "name of k2"]
-    assert source.asked_keys == (["k1", "k2"] if how == {} else ["k1"])
+    assert source.fetched_keys == (["k1", "k2"] if invalidated == {} else ["k1"])
 
 
-@pytest.mark.parametrize("how", [{"keys": ["new"]}, {"prefix": "n"}, {}])
+@pytest.mark.parametrize("invalidated", [{"keys": ["new"]}, {"prefix": "n"}, {}])
 def test_what_was_fetched_before_a_refresh_is_not_stored_after_it(
-    hybrid: Hybrid, source: FakeSource, how: dict[str, Any]
+    hybrid: Hybrid, source: FakeSource, invalidated: dict[str, Any]
 ) -> None:
     source.put(new="old")
 
     def changed_meanwhile(keys: Sequence[Key]) -> None:
         source.before = lambda keys: None
         source.put(new="newer")
-        hybrid.invalidate(**how)
+        hybrid.invalidate(**invalidated)
 
     source.before = changed_meanwhile
     assert names(hybrid.lookup(["new"], NOW_MS)) == ["old"]
@@ -71,12 +71,12 @@ def test_a_feed_changes_it(hybrid: Hybrid, source: FakeSource) -> None:
     changes = {"k1": Change(0, (("k1", "fed"),)), "k2": Change(1, ()), "k3": Change(2, None)}
     hybrid.begin_feed("t", {0: 0})
     hybrid.lookup(KEYS, NOW_MS)
-    source.asked.clear()
+    source.fetched.clear()
     source.put(k3="asked")
     hybrid.apply_feed("t", 0, SourceChanges(0, 3, 3, changes), NOW_MS)
     hybrid.lookup(KEYS[100:200], NOW_MS)
     assert names(hybrid.lookup(["k1", "k2", "k3"], NOW_MS)) == ["fed", None, "asked"]
-    assert source.asked == [["k3"]]
+    assert source.fetched == [["k3"]]
 
 
 def test_a_process_begins_anew_and_leaves_nothing(source: FakeSource, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_process_begins_anew_and_leaves_nothing(source: FakeSource, tmp_path: 
         with closing(Hybrid(definition(), source, None, local_dir=tmp_path)) as hybrid:
             hybrid.lookup(["k1"], NOW_MS)
             assert [path.name for path in tmp_path.iterdir()] == ["cold-d.db"]
-    assert source.asked == [["k1"], ["k1"]]
+    assert source.fetched == [["k1"], ["k1"]]
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "cold-d.db").write_bytes(b"left behind by one that was killed")
     with closing(Hybrid(definition(), source, None, local_dir=tmp_path)) as hybrid:
@@ -110,4 +110,4 @@ def test_threads_share_it(hybrid: Hybrid, source: FakeSource) -> None:
     for thread in threads:
         thread.join()
     assert sorted(name for names_ in found for name in names_ if name) == sorted(f"name of {key}" for key in KEYS)
-    assert source.asked == []
+    assert source.fetched == []

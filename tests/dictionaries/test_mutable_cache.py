@@ -39,7 +39,7 @@ def test_the_stream_wins_and_misses_are_stored(source: FakeSource, stream: FakeS
     assert stream.rows == {"a": ("a", "pen"), "b": ("b", "cached ink")}
     source.put(a="quill")
     assert names(cache.lookup(["a"], NOW_MS)) == ["pen"]
-    assert source.asked == [["a", "x"]]
+    assert source.fetched == [["a", "x"]]
     figures = cache.statistics()
     assert (figures["cold_hits"], figures["misses"], figures["query_count"]) == (2, 2, 4)
 
@@ -49,7 +49,7 @@ def test_without_update_from_source_a_miss_is_answered_and_not_stored(source: Fa
     assert names(cache.lookup(["a"], NOW_MS)) == ["pen"]
     assert names(cache.lookup(["a"], NOW_MS)) == ["pen"]
     assert "a" not in stream.rows
-    assert len(source.asked) == 2
+    assert len(source.fetched) == 2
     assert cache.invalidate() == 0
 
 
@@ -87,7 +87,7 @@ def test_threads_that_miss_the_same_key_ask_once(source: FakeSource, stream: Fak
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask, range(4))) == [["pen"]] * 4
-    assert source.asked == [["a"]]
+    assert source.fetched == [["a"]]
 
 
 @pytest.mark.parametrize("stores", [True, False])
@@ -97,15 +97,15 @@ def test_absence_is_held_until_its_time_a_refresh_or_a_row_of_the_stream(
     cache = opened(source, stream, stores, negative_ttl=5.0)
     for now_ms in (NOW_MS, NOW_MS + 4_999):
         assert names(cache.lookup(["x", "y"], now_ms)) == [None, None]
-    assert source.asked == [["x", "y"]]
+    assert source.fetched == [["x", "y"]]
     stream.rows["x"] = ("x", "fed")
     assert names(cache.lookup(["x", "y"], NOW_MS + 1)) == ["fed", None]
-    assert source.asked == [["x", "y"]]
+    assert source.fetched == [["x", "y"]]
     cache.invalidate(["y"])
-    source.asked.clear()
+    source.fetched.clear()
     cache.lookup(["y"], NOW_MS + 1)
     cache.lookup(["y"], NOW_MS + 5_001)
-    assert source.asked == [["y"], ["y"]]
+    assert source.fetched == [["y"], ["y"]]
     assert cache.statistics()["negative_stored"] == 4
 
 

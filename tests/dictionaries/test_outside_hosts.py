@@ -316,8 +316,8 @@ def redirection(place: str, status: str = "302 Found") -> Answer:
     ],
 )
 def test_no_redirection_leads_elsewhere(network: Network, place: str, status: str) -> None:
-    asked: list[bytes] = []
-    with answering(lambda taken: asked.append(b"")) as other:
+    requests: list[bytes] = []
+    with answering(lambda taken: requests.append(b"")) as other:
 
         def redirect(taken: socket.socket) -> None:
             redirection(place.format(port=taken.getsockname()[1], other=other), status)(taken)
@@ -325,7 +325,7 @@ def test_no_redirection_leads_elsewhere(network: Network, place: str, status: st
         with answering(redirect) as port:
             error = fault_of(get(port))
     assert isinstance(error, SourceRefused), error
-    assert asked == []
+    assert requests == []
     assert set(network.reached) == {"127.0.0.1"}
 
 

@@ -33,9 +33,9 @@ def source(nodes: Nodes) -> FakeSource:
     return source
 
 
-def opened(node: Server, asked: FakeSource, **given: Any) -> Hybrid:
+def opened(node: Server, backend: FakeSource, **given: Any) -> Hybrid:
     made = definition(**({"timeout_ms": 2000.0, "redis_timeout_ms": 1000.0} | given))
-    hybrid = Hybrid(made, asked, f"redis://{node.host}:{node.port}/0")
+    hybrid = Hybrid(made, backend, f"redis://{node.host}:{node.port}/0")
     settle(lambda: bool(hybrid.statistics()["is_listening"]))
     return hybrid
 
@@ -53,22 +53,22 @@ def test_workers_share_what_either_fetched(nodes: Nodes, source: FakeSource, pat
     with closing(opened(nodes[0], source, **given)) as one, closing(opened(nodes[1], source, **given)) as other:
         assert names(one.lookup(["a", "x"], NOW_MS)) == ["pen", None]
         assert names(other.lookup(["x", "b", "a"], NOW_MS)) == [None, "ink", "pen"]
-        assert source.asked == [["a", "x"], ["b"]]
+        assert source.fetched == [["a", "x"], ["b"]]
         assert [figures.statistics()["redis_errors"] for figures in (one, other)] == [0, 0]
     assert sorted(map(bool, map(stored, nodes))) == [False, True]
 
 
-@pytest.mark.parametrize("how", [{"keys": ["a"]}, {"prefix": "a"}, {}])
+@pytest.mark.parametrize("invalidated", [{"keys": ["a"]}, {"prefix": "a"}, {}])
 @pytest.mark.parametrize("table", ["t1", "t2", "t3"])
 def test_an_invalidation_reaches_the_other_workers(
-    nodes: Nodes, source: FakeSource, how: dict[str, Any], table: str
+    nodes: Nodes, source: FakeSource, invalidated: dict[str, Any], table: str
 ) -> None:
     given: dict[str, Any] = {"source": {"table": table}}
     with closing(opened(nodes[0], source, **given)) as one, closing(opened(nodes[1], source, **given)) as other:
         for opened_ in (one, other):
             opened_.lookup(["a"], NOW_MS)
         source.put(a="quill")
-        assert one.invalidate(**how, token="r1") >= 1
+        assert one.invalidate(**invalidated, token="r1") >= 1
         settle(lambda: names(other.lookup(["a"], NOW_MS)) == ["quill"])
         assert names(one.lookup(["a"], NOW_MS)) == ["quill"]
 
@@ -100,7 +100,7 @@ def test_a_node_that_hangs_is_a_miss_and_is_used_again(nodes: Nodes, source: Fak
 
         def is_stored() -> bool:
             before = stored(home)
-            key = f"k{len(source.asked)}"
+            key = f"k{len(source.fetched)}"
             hybrid.lookup([key], NOW_MS)
             return stored(home) > before
 

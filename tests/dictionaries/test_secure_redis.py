@@ -65,7 +65,7 @@ def test_workers_share_what_either_fetched(secure: SecureRedis, way: str) -> Non
         settle(lambda: all(hybrid.statistics()["is_listening"] for hybrid in (one, other)))
         assert names(one.lookup(["a", "x"], NOW_MS)) == ["pen", None]
         assert names(other.lookup(["x", "b", "a"], NOW_MS)) == [None, "ink", "pen"]
-        assert source.asked == [["a", "x"], ["b"]]
+        assert source.fetched == [["a", "x"], ["b"]]
         source.put(a="quill")
         one.invalidate(token="r1")
         settle(lambda: names(other.lookup(["a"], NOW_MS)) == ["quill"])
@@ -149,7 +149,7 @@ def test_a_cache_takes_redis_up_again_once_its_certificate_is_replaced(secure: S
                     """Whether what one cache has asked for is there for the other."""
                     key = keys.pop()
                     assert names(hybrid.lookup([key], NOW_MS)) == names(other.lookup([key], NOW_MS)) == ["ink"]
-                    return source.asked.count([key]) == 1
+                    return source.fetched.count([key]) == 1
 
                 settle(is_shared)
         finally:

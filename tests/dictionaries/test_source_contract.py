@@ -168,8 +168,8 @@ def test_a_value_too_great_for_its_type_is_named(backend: Backend) -> None:
     columns = (Column("id", pa.int64()), Column("v", pa.int64()))
     source = backend.put("products", columns, ["id"], [(1, 2**40), (2, 7)])
     narrow = (columns[0], Column("v", pa.int32()))
-    asked = open_source(declared(source, narrow, ["id"]), backend.resources)
+    narrowed = open_source(declared(source, narrow, ["id"]), backend.resources)
     with pytest.raises(RecordRejected, match=r'column "v": int \'1099511627776\' is no int32|str \'1099511627776\''):
-        asked.fetch(["id"], [1, 2])
-    assert asked.fetch(["id"], [2]) == {2: ((2, 7),)}
-    asked.close()
+        narrowed.fetch(["id"], [1, 2])
+    assert narrowed.fetch(["id"], [2]) == {2: ((2, 7),)}
+    narrowed.close()

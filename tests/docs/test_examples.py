@@ -24,7 +24,7 @@ from tests.docs.pages import Page, code_of
 from tests.monitoring.dashboards import alert_expressions, expressions, metrics_of
 from tests.paths import ROOT
 from tests.servers.process import Server
-from tests.servers.prometheus import asked, prometheus
+from tests.servers.prometheus import instant_query, prometheus
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
 USE_CASES = sorted((ROOT / "examples").glob("*/example.sql"))
@@ -144,13 +144,13 @@ def test_what_dashboards_and_alerts_ask_is_given(whole_stack: Stack, tmp_path: P
         for expression in (*(asks for _, asks in expressions()), *alert_expressions()):
             read = metrics_of(expression)
             assert read <= named, expression
-            found = asked(server, expression)
+            found = instant_query(server, expression)
             assert found or not read <= with_samples or expression in set(alert_expressions()), expression
 
 
 def await_samples(server: Server, expression: str) -> None:
     deadline = time.monotonic() + 120
-    while not asked(server, expression):
+    while not instant_query(server, expression):
         assert time.monotonic() < deadline, expression
         time.sleep(0.2)
 

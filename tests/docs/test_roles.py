@@ -48,8 +48,8 @@ def test_a_path_is_open_to_whom_the_page_says(tmp_path: Path, role: Role | None)
     assert [code_of(row[0]) for row in rows] != []
     column = 1 + [None, *Role].index(role)
 
-    async def is_open(client: httpx.AsyncClient, asked: str) -> bool:
-        method, path = asked.split()
+    async def is_open(client: httpx.AsyncClient, endpoint: str) -> bool:
+        method, path = endpoint.split()
         filled = path.replace("{name}", "x").replace("{folder}/{file}", "x/y")
         answer = await client.request(method, filled, headers=header if role else {})
         return answer.status_code not in (401, 403)
@@ -59,5 +59,5 @@ def test_a_path_is_open_to_whom_the_page_says(tmp_path: Path, role: Role | None)
         paths = [code_of(row[0])[0] for row in rows]
         return dict(zip(paths, await asyncio.gather(*(is_open(client, path) for path in paths)), strict=True))
 
-    assert world.asked(ask) == {code_of(row[0])[0]: row[column] == "yes" for row in rows}
+    assert world.with_client(ask) == {code_of(row[0])[0]: row[column] == "yes" for row in rows}
     assert len(rows) == len(ENDPOINTS)

@@ -114,11 +114,11 @@ class DictLookup:
 
     rows: Mapping[Key, Rows]
     calls: int = 0
-    asked: int = 0
+    key_count: int = 0
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
         self.calls += 1
-        self.asked += len(keys)
+        self.key_count += len(keys)
         assert len(set(keys)) == len(keys)
         return [self.rows.get(key, ()) for key in keys]
 

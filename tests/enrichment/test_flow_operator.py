@@ -51,7 +51,7 @@ def test_distinct_keys_are_asked_once_and_null_not_at_all() -> None:
     answered = operator(stage(0, ("k",), JoinKind.INNER), lookup=lookup).answer(
         left((2, "x", 0), (None, "y", 0), (1, "z", 0), (2, "u", 0), (9, "w", 0)), 0
     )
-    assert (lookup.calls, lookup.asked) == (1, 3)
+    assert (lookup.calls, lookup.key_count) == (1, 3)
     assert shown(answered) == [
         (2, "x", "c", 30, 7, 1),
         (1, "z", "a", 10, 9, 1),
@@ -88,7 +88,7 @@ def test_a_second_stage_is_asked_with_the_rows_of_the_first() -> None:
     )
     assert answered.column("r1.id").to_pylist() == ["c", "none"]
     assert lookup.calls == 2
-    assert lookup.asked == 3
+    assert lookup.key_count == 3
 
 
 def test_a_batch_without_rows_asks_nothing_and_has_the_columns() -> None:

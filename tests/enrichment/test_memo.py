@@ -31,7 +31,7 @@ def stepped(memo: Memo, answer: str, *events: Event, prints: list[int | None] | 
     """Every row that is asked gives one record, ``answer``; none if that is empty."""
     question = memo.ask(left_rows(*events, prints=prints))
     records: tuple[Emitted, ...] = ((b"k", answer.encode()),) if answer else ()
-    step = memo.settle(question, [records] * len(question.asked))
+    step = memo.settle(question, [records] * len(question.positions))
     memo.keep(step)
     return step
 
@@ -66,8 +66,8 @@ def test_an_answer_like_the_last_leaves_no_trace(upserts: Memo) -> None:
 
 
 def test_a_row_that_comes_and_goes_in_a_batch_is_not_asked(upserts: Memo, counted: Memo) -> None:
-    assert upserts.ask(left_rows(("a", 1), ("b", 1), ("a", -1), ("b", 1))).asked == [3]
-    assert counted.ask(left_rows(("a", 1), ("b", 1), ("a", -1), ("b", 1))).asked == [1, 3]
+    assert upserts.ask(left_rows(("a", 1), ("b", 1), ("a", -1), ("b", 1))).positions == [3]
+    assert counted.ask(left_rows(("a", 1), ("b", 1), ("a", -1), ("b", 1))).positions == [1, 3]
 
 
 def test_copies_of_a_row_leave_in_the_order_of_their_coming(counted: Memo) -> None:

@@ -66,7 +66,7 @@ def test_not_a_number_is_kept_apart_from_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "asked"),
+    ("kind", "key"),
     [
         (pa.uint32(), 1.5),
         (pa.int64(), 2**63),
@@ -78,8 +78,8 @@ def test_not_a_number_is_kept_apart_from_null() -> None:
         (pa.timestamp("ms"), dt.datetime(2024, 1, 1, 0, 0, 0, 1)),  # noqa: DTZ001
     ],
 )
-def test_a_value_that_no_value_of_the_type_equals(kind: pa.DataType, asked: Any) -> None:
-    assert sqlite_codec(kind).key(asked) is None
+def test_a_value_that_no_value_of_the_type_equals(kind: pa.DataType, key: Any) -> None:
+    assert sqlite_codec(kind).key(key) is None
 
 
 def test_values_of_the_same_family_are_found() -> None:

@@ -104,8 +104,8 @@ def test_a_hot_key_is_paired_and_tested_in_blocks(monkeypatch: pytest.MonkeyPatc
     alone = Alone(DeltaStepSpec((A, B), (KeptPart(1),), (probe,), BOTH))
     found = alone.on_batch(rows(*((1, "a", n) for n in range(30))), rows(*((1, "b", n) for n in range(20))))
     assert sum(found.values()) == sum(one < other for one in range(30) for other in range(20))
-    assert max(measured.asked) <= 64
-    assert sum(measured.asked) == 600
+    assert max(measured.sizes) <= 64
+    assert sum(measured.sizes) == 600
 
 
 def test_what_leaves_is_told_apart_by_path() -> None:

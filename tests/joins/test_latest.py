@@ -56,10 +56,10 @@ def test_of_rows_that_stay_only_the_last_of_each_key_is_kept() -> None:
 def test_when_the_last_row_goes_the_one_before_it_counts() -> None:
     right = port(RIGHT, Ingest.UPSERT)
     alone = Alone(LatestSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), right))
-    asked = ((1, "x", 0), 1)
+    left_row = ((1, "x", 0), 1)
 
     def answer(*right_records: Record) -> object:
-        (row,) = alone.on_batch([asked], list(right_records))
+        (row,) = alone.on_batch([left_row], list(right_records))
         return row[4]
 
     assert answer(((1, "a", 0), 1), ((1, "b", 0), 1), ((1, "c", 0), 1)) == "c"

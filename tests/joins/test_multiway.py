@@ -111,10 +111,10 @@ class Measured:
     """``Below`` that notes of how many combinations it was asked at once."""
 
     below: Below
-    asked: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
 
     def __call__(self, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        self.asked.append(rows.num_rows)
+        self.sizes.append(rows.num_rows)
         return self.below(rows)
 
 
@@ -141,8 +141,8 @@ def test_a_key_that_is_hot_in_all_inputs_is_combined_in_blocks(
     for parts in ([a, [], c[:20]], [[], b, c[20:]], [[(a[0][0], -1)], [], [(c[0][0], -1)]]):
         changes = alone.on_batch(*parts)
         assert changes == reference.on_batch(*parts)
-    assert [max(one.asked) <= 64 for one in measured] == [True, True]
-    assert sum(measured[0].asked) >= 20 * 30
+    assert [max(one.sizes) <= 64 for one in measured] == [True, True]
+    assert sum(measured[0].sizes) >= 20 * 30
 
 
 def stored(value: object) -> object:

@@ -61,7 +61,7 @@ def test_references_are_to_the_newest_and_up_to_ten_ahead(table: str, column: st
 
 def test_some_bids_come_before_their_auction() -> None:
     events = Nexmark().events(0, 20_000)
-    [(early,)] = asked(
+    [(early,)] = rows_of(
         "SELECT count(*) FROM bid JOIN auction ON bid.auction = auction.id WHERE bid.date_time < auction.date_time",
         events,
     )
@@ -74,12 +74,12 @@ def test_some_bids_come_before_their_auction() -> None:
 )
 def test_hot_ids_take_their_share(column: str, table: str, kept: int, hot: float) -> None:
     rows = Nexmark().events(1_000_000, 1_050_000)
-    [(share,)] = asked(f"SELECT avg(({column} % 100 = {kept})::INT) FROM {table}", rows)
+    [(share,)] = rows_of(f"SELECT avg(({column} % 100 = {kept})::INT) FROM {table}", rows)
     assert share == pytest.approx(hot, abs=0.03)
 
 
 def test_prices_are_even_over_the_powers_of_ten() -> None:
-    counted = asked(
+    counted = rows_of(
         "SELECT floor(log10(price))::INT AS power, count(*) / sum(count(*)) OVER () FROM bid GROUP BY power",
         Nexmark().events(0, 50_000),
     )
@@ -89,15 +89,15 @@ def test_prices_are_even_over_the_powers_of_ten() -> None:
 
 def test_records_are_as_large_as_wanted() -> None:
     events = Nexmark().events(0, 50_000)
-    [(person,)] = asked(
+    [(person,)] = rows_of(
         "SELECT avg(16 + length(name) + length(email_address) + length(credit_card) + length(city) + length(state)"
         " + length(extra)) FROM person",
         events,
     )
-    [(auction,)] = asked(
+    [(auction,)] = rows_of(
         "SELECT avg(56 + length(item_name) + length(description) + length(extra)) FROM auction", events
     )
-    [(bid,)] = asked("SELECT avg(32 + length(extra)) FROM bid", events)
+    [(bid,)] = rows_of("SELECT avg(32 + length(extra)) FROM bid", events)
     assert [person, auction, bid] == pytest.approx([200, 500, 100], rel=0.05)
 
 
@@ -114,7 +114,7 @@ def test_events_change_places_within_their_group_only() -> None:
 
 def test_an_auction_lasts_as_long_as_two_hundred_others_take_to_come() -> None:
     for rate in (100, 10_000):
-        [(least, most)] = asked(
+        [(least, most)] = rows_of(
             "SELECT min(epoch_ms(expires - date_time)), max(epoch_ms(expires - date_time)) FROM auction",
             {name: rows for name, rows in Nexmark(rate=rate).events(0, 20_000).items() if name == "auction"},
         )
@@ -123,12 +123,12 @@ def test_an_auction_lasts_as_long_as_two_hundred_others_take_to_come() -> None:
 
 def test_rows_are_spoiled_in_their_share() -> None:
     events = Nexmark(rate=100, late_share=0.1, null_share=0.2).events(0, 20_000)
-    [(late,)] = asked(
+    [(late,)] = rows_of(
         "SELECT avg((newest - date_time > INTERVAL '4' SECOND)::INT) FROM (SELECT date_time, max(date_time) OVER"
         " (ROWS UNBOUNDED PRECEDING) AS newest FROM bid)",
         events,
     )
-    [(missing,)] = asked("SELECT avg((auction IS NULL)::INT) FROM bid", events)
+    [(missing,)] = rows_of("SELECT avg((auction IS NULL)::INT) FROM bid", events)
     assert [late, missing] == pytest.approx([0.1, 0.2], abs=0.02)
 
 
@@ -137,12 +137,12 @@ def test_persons_move_and_leave() -> None:
     events = stream.events(0, 20_000) | {"moved": stream.moved(0, 20_000), "departed": stream.departed(0, 20_000)}
     assert events["moved"].num_rows == pytest.approx(200, abs=30)
     assert events["departed"].num_rows == pytest.approx(80, abs=25)
-    assert asked(
+    assert rows_of(
         "SELECT count(*) FROM moved JOIN person USING (id)"
         " WHERE moved.name <> person.name OR moved.date_time <= person.date_time",
         events,
     ) == [(0,)]
-    assert asked("SELECT count(*) FROM departed ANTI JOIN person USING (id)", events) == [(0,)]
+    assert rows_of("SELECT count(*) FROM departed ANTI JOIN person USING (id)", events) == [(0,)]
 
 
 def test_the_closing_rows_come_after_all_others() -> None:
@@ -159,7 +159,7 @@ def test_keys_of_the_side_table_may_be_missing() -> None:
     assert side_input(10_000, absent_share=0.01).num_rows == pytest.approx(9_900, abs=40)
 
 
-def asked(query: str, tables: dict[str, pa.Table]) -> list[tuple[float, ...]]:
+def rows_of(query: str, tables: dict[str, pa.Table]) -> list[tuple[float, ...]]:
     with duckdb.connect() as connection:
         for name, rows in tables.items():
             connection.register(name, rows)

@@ -65,11 +65,11 @@ class Postgres:
         if kind is None:
             return None
         try:
-            return self._asked(sample.text, kind, "")
+            return self._query(sample.text, kind, "")
         except psycopg.Error:
             return [self._one(sample, kind, row) for row in range(self.rows)]
 
-    def _asked(self, text: str, kind: str, where: str) -> list[Cell]:
+    def _query(self, text: str, kind: str, where: str) -> list[Cell]:
         shown = _SHOWN.get(kind, "x")
         inner = f"SELECT {self.key} AS key, {text} AS x FROM {self.table} {where} OFFSET 0"
         found = self.connection.execute(f"SELECT {shown} FROM ({inner}) AS asked ORDER BY key".encode()).fetchall()
@@ -78,9 +78,9 @@ class Postgres:
     def _one(self, sample: Sample, kind: str, row: int) -> Cell:
         where = f"WHERE {self.key} = {row}"
         try:
-            return self._asked(sample.text, kind, where)[0]
+            return self._query(sample.text, kind, where)[0]
         except psycopg.Error:
-            return self._asked(self._without_failures(sample, where), kind, where)[0]
+            return self._query(self._without_failures(sample, where), kind, where)[0]
 
     def _without_failures(self, sample: Sample, where: str) -> str:
         """The text of a sample that fails, with NULL for the calls that do."""
@@ -95,7 +95,7 @@ class Postgres:
         if kind is None:
             return False
         try:
-            self._asked(text, kind, where)
+            self._query(text, kind, where)
         except psycopg.Error:
             return False
         return True

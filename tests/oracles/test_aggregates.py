@@ -47,35 +47,35 @@ def _listed(lines: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.parametrize("relation", ["rows", "table(rows)"])
 def test_aggregates_of_timeplus(relation: str) -> None:
-    asked = _listed(TIMEPLUS)
+    calls = _listed(TIMEPLUS)
     their_values(["i"])
-    columns = ", ".join(f"{their_text(one)} AS c{place}" for place, one in enumerate(asked))
+    columns = ", ".join(f"{their_text(one)} AS c{place}" for place, one in enumerate(calls))
     (theirs,) = clickhouse.ask(f"SELECT {columns} FROM rows").to_pylist()
-    ours = answers(TimeplusOracle().source(), relation, asked)
-    assert _differing(asked, ours, list(theirs.values())) == []
+    ours = answers(TimeplusOracle().source(), relation, calls)
+    assert _differing(calls, ours, list(theirs.values())) == []
 
 
 @pytest.mark.parametrize("relation", ["rows", "table(rows)"])
 def test_overflow_is_null_and_zero_has_no_sign(relation: str) -> None:
-    asked = [text for text, _ in REFUSED]
-    assert answers(TimeplusOracle().source(), relation, asked) == [wanted for _, wanted in REFUSED]
+    calls = [text for text, _ in REFUSED]
+    assert answers(TimeplusOracle().source(), relation, calls) == [wanted for _, wanted in REFUSED]
 
 
 @pytest.mark.parametrize("relation", ["rows", "table(rows)"])
 def test_aggregates_of_risingwave(postgres: RisingWaveOracle, relation: str) -> None:
-    asked = _listed(RISINGWAVE)
+    calls = _listed(RISINGWAVE)
     where = "WHERE id < 10"
-    theirs = postgres.theirs_.connection.execute(f"SELECT {', '.join(asked)} FROM rows_of_edge {where}".encode())
-    ours = answers(postgres.source(), f"{relation} {where}", asked)
-    assert _differing(asked, ours, list(theirs.fetchall()[0])) == []
+    theirs = postgres.theirs_.connection.execute(f"SELECT {', '.join(calls)} FROM rows_of_edge {where}".encode())
+    ours = answers(postgres.source(), f"{relation} {where}", calls)
+    assert _differing(calls, ours, list(theirs.fetchall()[0])) == []
 
 
-def _differing(asked: list[str], ours: list[object], theirs: list[object]) -> list[tuple[str, object, object]]:
+def _differing(calls: list[str], ours: list[object], theirs: list[object]) -> list[tuple[str, object, object]]:
     shown = [int(one) if isinstance(one, bool) else one for one in ours]
     wanted = [int(one) if isinstance(one, bool) else one for one in theirs]
     return [
         (text, one, other)
-        for text, one, other in zip(asked, shown, wanted, strict=True)
+        for text, one, other in zip(calls, shown, wanted, strict=True)
         if not same(one if one is None or isinstance(one, str) else float(str(one)), _number(other))
     ]
 

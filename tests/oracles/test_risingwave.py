@@ -16,29 +16,29 @@ pytestmark = pytest.mark.services
 
 
 @pytest.fixture(scope="module")
-def asked() -> Iterator[RisingWaveOracle]:
+def risingwave() -> Iterator[RisingWaveOracle]:
     with oracle() as found:
         yield found
 
 
-def test_every_form_means_the_same(asked: RisingWaveOracle) -> None:
+def test_every_form_means_the_same(risingwave: RisingWaveOracle) -> None:
     rng = random.Random(1)
     samples = [made(kind, form, 0, rng) for kind, form in ALL_FORMS]
-    outcome = compare(asked, samples)
+    outcome = compare(risingwave, samples)
     assert [str(one) for one in outcome.differences] == []
     assert outcome.refused == []
     assert outcome.skipped == 0
     assert outcome.nulls < outcome.values / 3
 
 
-def test_every_form_has_the_same_type(asked: RisingWaveOracle) -> None:
+def test_every_form_has_the_same_type(risingwave: RisingWaveOracle) -> None:
     rng = random.Random(2)
     samples = [made(kind, form, 0, rng) for kind, form in ALL_FORMS]
-    assert [sample.text for sample in samples if not asked.same_type(sample)] == []
+    assert [sample.text for sample in samples if not risingwave.same_type(sample)] == []
 
 
-def test_random_expressions_mean_the_same(asked: RisingWaveOracle) -> None:
-    outcome = run(asked, seed=20, count=100)
+def test_random_expressions_mean_the_same(risingwave: RisingWaveOracle) -> None:
+    outcome = run(risingwave, seed=20, count=100)
     assert [str(one) for one in outcome.differences] == []
     assert outcome.refused == []
     assert outcome.skipped <= 3
@@ -67,8 +67,8 @@ def test_random_expressions_mean_the_same(asked: RisingWaveOracle) -> None:
         "coalesce(1 / (k4 - k4), 5)", "coalesce(w::int, -1)", "CASE WHEN w::int IS NULL THEN 'none' ELSE w END", "greatest(i4 * i4, 3)", "(i4 + i4) IS NULL", "concat('a', w::date, 'b')", "coalesce(-(0 % 0), i4)",
     ],
 )  # fmt: skip
-def test_precedence_and_types(asked: RisingWaveOracle, text: str) -> None:
-    outcome = compare(asked, [_FAILING.get(text, Sample(text))])
+def test_precedence_and_types(risingwave: RisingWaveOracle, text: str) -> None:
+    outcome = compare(risingwave, [_FAILING.get(text, Sample(text))])
     assert (outcome.compared, outcome.refused) == (1, [])
     assert [str(one) for one in outcome.differences] == []
 

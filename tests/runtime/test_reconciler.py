@@ -39,7 +39,7 @@ class Driver:
     next_watched: list[Watched] = field(default_factory=list)
     defects: dict[str, Exception] = field(default_factory=dict)
     gate: threading.Event | None = None
-    asked_to_end: int = 0
+    end_requests: int = 0
     running: set[str] = field(default_factory=set)
     started: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Driver:
             raise self.defects[query.name]
 
     def end(self, query: Query) -> bool:
-        self.asked_to_end += 1
+        self.end_requests += 1
         if query.desired is not Desired.RUNNING:
             self._raise(query)
         if self.slow_end and query.name in self.running:
@@ -248,7 +248,7 @@ def test_what_stands_in_the_way_of_an_end_is_tried_again_with_pauses(world: Worl
     while world.now_s < 8:
         world.look()
         world.now_s += 0.5
-    assert world.driver.asked_to_end == 4
+    assert world.driver.end_requests == 4
     world.driver.defects.clear()
     world.now_s = 100
     world.look()

@@ -44,7 +44,7 @@ def prometheus(folder: Path, targets: Mapping[str, str]) -> Iterator[Server]:
         server.kill()
 
 
-def asked(server: Server, expression: str) -> list[dict[str, Any]]:
+def instant_query(server: Server, expression: str) -> list[dict[str, Any]]:
     """The samples of an expression now. Raises httpx.HTTPStatusError for one that Prometheus refuses."""
     answer = httpx.get(f"http://127.0.0.1:{server.port}/api/v1/query", params={"query": expression})
     answer.raise_for_status()

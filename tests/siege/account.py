@@ -31,12 +31,12 @@ class Account:
     health_s: list[float] = field(default_factory=list)
     ended: int | None = None
 
-    def take(self, asked: str, ask: Callable[[], tuple[int, str]]) -> None:
+    def take(self, request: str, ask: Callable[[], tuple[int, str]]) -> None:
         try:
             status, text = ask()
         except NO_ANSWER as fault:
-            self.wrong.append(f"{asked[:_SHOWN]}\n  no answer: {fault!r}")
+            self.wrong.append(f"{request[:_SHOWN]}\n  no answer: {fault!r}")
             return
         self.answers[status] += 1
         if status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.TOO_MANY_REQUESTS) or loot.MARK in text:
-            self.wrong.append(f"{asked[:_SHOWN]}\n  {status}: {text[:_SHOWN]}")
+            self.wrong.append(f"{request[:_SHOWN]}\n  {status}: {text[:_SHOWN]}")

@@ -43,7 +43,7 @@ class Fortress:
         """A place in the trace: what it asks for from now on comes after it."""
         return self.trace.stat().st_size
 
-    def asked_for_since(self, mark: int) -> Iterator[tuple[str, str]]:
+    def requested_since(self, mark: int) -> Iterator[tuple[str, str]]:
         """Each call since ``mark``: its name, and a path, or an address as ``host:port``."""
         with self.trace.open("rb") as lines:
             lines.seek(mark)
@@ -60,7 +60,7 @@ class Fortress:
 
     def trespasses(self, mark: int, *, addresses: frozenset[str]) -> set[tuple[str, str]]:
         """What it asked for since ``mark`` outside of its data folder and its own program, or at other addresses."""
-        return {(name, what) for name, what in self.asked_for_since(mark) if not self._is_meant(name, what, addresses)}
+        return {(name, what) for name, what in self.requested_since(mark) if not self._is_meant(name, what, addresses)}
 
     def _is_meant(self, name: str, what: str, addresses: frozenset[str]) -> bool:
         """Of programs it starts its own Python alone: protoc is a module of it."""

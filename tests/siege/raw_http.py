@@ -8,7 +8,7 @@ from http.client import HTTPException, HTTPResponse
 from urllib.parse import quote, urlsplit
 
 
-def asked(
+def exchange(
     address: str, verb: str, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float
 ) -> tuple[int, str]:
     """The status and the text of the answer. Raises OSError or HTTPException where there is none."""

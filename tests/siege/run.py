@@ -22,7 +22,7 @@ from tests.services.serve.test_random import KINDS as REQUESTS
 from tests.siege import loot, records, statements
 from tests.siege.account import Account
 from tests.siege.fortress import fortress
-from tests.siege.raw_http import asked
+from tests.siege.raw_http import exchange
 
 _TABLES = (
     "CREATE STREAM numbers (a int, d decimal(10, 2)); CREATE STREAM texts (a int, b string);"
@@ -103,13 +103,13 @@ class Besieger:
 
     def send(self, verb: str, path: str, body: bytes, headers: Mapping[str, str]) -> None:
         request = f"{verb} {path} {dict(headers)} {body!r}"
-        self.account.take(request, lambda: self._asked(verb, path, body, headers))
+        self.account.take(request, lambda: self._exchange(verb, path, body, headers))
 
-    def _asked(self, verb: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
+    def _exchange(self, verb: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, str]:
         """The answer; of a request that has no place, once a place is free: one is asked for after the other."""
         until_s = time.monotonic() + _PLACE_S
         while True:
-            status, text = asked(self.address, verb, path, body, {**self.token, **headers}, _ANSWER_S)
+            status, text = exchange(self.address, verb, path, body, {**self.token, **headers}, _ANSWER_S)
             if status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > until_s:
                 return status, text
             time.sleep(0.05)
@@ -121,7 +121,7 @@ class Besieger:
         def watch() -> None:
             while not over.wait(0.1):
                 before_s = time.monotonic()
-                self.account.take("health", lambda: asked(self.address, "GET", "/health", b"", {}, _ANSWER_S))
+                self.account.take("health", lambda: exchange(self.address, "GET", "/health", b"", {}, _ANSWER_S))
                 self.account.health_s.append(time.monotonic() - before_s)
 
         watching = threading.Thread(target=watch)

@@ -109,8 +109,8 @@ def test_it_is_listed_as_the_command_that_it_stands_for(tmp_path: Path) -> None:
     begun = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]), "OF": "server", "OWN": "server"}
     server, output = ForkServer(["json"], os.environ | begun), Output()
     with Path(os.devnull).open("rb") as nothing:
-        asked = Request("forked_waits", ("a b",), "/", os.environ | {"OF": "client", "OWN": "client"}, shown=("OF",))
-        process = server.fork(asked, (nothing.fileno(), output.end, output.end))
+        request = Request("forked_waits", ("a b",), "/", os.environ | {"OF": "client", "OWN": "client"}, shown=("OF",))
+        process = server.fork(request, (nothing.fileno(), output.end, output.end))
     os.close(output.end)
     assert output.line() == "ready"
     listed = psutil.Process(process.pid)
@@ -124,8 +124,8 @@ def test_it_is_listed_as_the_command_that_it_stands_for(tmp_path: Path) -> None:
 def test_one_that_is_detached_goes_on_without_its_client_and_without_its_server(server: ForkServer) -> None:
     output = Output()
     with Path(os.devnull).open("rb") as nothing:
-        asked = Request("forked_waits", (), "/", dict(os.environ), detached=True)
-        process = server.fork(asked, (nothing.fileno(), output.end, output.end))
+        request = Request("forked_waits", (), "/", dict(os.environ), detached=True)
+        process = server.fork(request, (nothing.fileno(), output.end, output.end))
     os.close(output.end)
     assert output.line() == "ready"
     process.close()

@@ -84,12 +84,12 @@ def _scalar(kind: str, target: pa.DataType) -> Convert | None:
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     fits = {
         "null": lambda _: True,
-        "int": lambda asked: any(one(asked) for one in numbers),
-        "long": lambda asked: any(one(asked) for one in numbers),
+        "int": lambda other: any(one(other) for one in numbers),
+        "long": lambda other: any(one(other) for one in numbers),
         "float": pa.types.is_floating,
         "double": pa.types.is_floating,
-        "bytes": lambda asked: pa.types.is_binary(asked) or pa.types.is_string(asked),
-        "string": lambda asked: pa.types.is_binary(asked) or pa.types.is_string(asked),
+        "bytes": lambda other: pa.types.is_binary(other) or pa.types.is_string(other),
+        "string": lambda other: pa.types.is_binary(other) or pa.types.is_string(other),
     } | {name: one for name, one in same.items() if name != "bytes"}
     if kind not in fits or not fits[kind](target):
         return None
@@ -132,14 +132,14 @@ def _date(target: pa.DataType) -> Convert | None:
 
 def _rescaled(given_ns: int, target: pa.DataType) -> Convert:
     """Whole numbers of one unit as those of the target's, digits beyond cut off towards the past."""
-    asked_ns = _NANOSECONDS[target.unit]
+    target_ns = _NANOSECONDS[target.unit]
     width = pa.int32() if target.bit_width == 32 else pa.int64()
 
     def convert(values: pa.Array) -> pa.Array:
-        if given_ns >= asked_ns:
-            made = pc.multiply_checked(values, pa.scalar(given_ns // asked_ns, pa.int64()))
+        if given_ns >= target_ns:
+            made = pc.multiply_checked(values, pa.scalar(given_ns // target_ns, pa.int64()))
         else:
-            numbers = values.fill_null(0).to_numpy(zero_copy_only=False) // (asked_ns // given_ns)
+            numbers = values.fill_null(0).to_numpy(zero_copy_only=False) // (target_ns // given_ns)
             nulls = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
             made = pa.array(numbers, pa.int64(), mask=nulls)
         return made.cast(width).view(target)

@@ -34,25 +34,25 @@ _BROKEN = (EOFError, IndexError, KeyError, ValueError, TypeError, OverflowError,
 
 
 class AvroPayloads:
-    """Reads the members that ``asked`` names out of records of one schema."""
+    """Reads the members that ``reads`` names out of records of one schema."""
 
-    def __init__(self, definition: SchemaDefinition, asked: Reads) -> None:
+    def __init__(self, definition: SchemaDefinition, reads: Reads) -> None:
         """Raises SchemaMisfit."""
         writer = WriterSchema.of(definition)
-        if asked.of_key and len(asked.stream.primary_key) == 1:
-            writer = writer.as_record(asked.stream.primary_key[0])
-        self._place = asked.place
-        self._mentioned = {*writer.fields(), *(writer.row().fields() if asked.format.envelope else ())}
+        if reads.of_key and len(reads.stream.primary_key) == 1:
+            writer = writer.as_record(reads.stream.primary_key[0])
+        self._place = reads.place
+        self._mentioned = {*writer.fields(), *(writer.row().fields() if reads.format.envelope else ())}
         self._fields = writer.fields()
-        self._members = asked.members
+        self._members = reads.members
         self._types: dict[str, pa.DataType] = {}
         self._conversions: dict[str, Convert] = {}
-        for member in asked.members:
+        for member in reads.members:
             if member.name in self._fields:
                 self._take(writer, member)
         plain = PlainSchema.of(writer)
         self._columnar = plain.columnar
-        self._depth = Depth(plain.fields, asked.place) if plain.recursive else None
+        self._depth = Depth(plain.fields, reads.place) if plain.recursive else None
         self._container = marked(plain.fields)
         self._single = fastavro.parse_schema({"type": "record", "name": "root", "fields": plain.fields})
 

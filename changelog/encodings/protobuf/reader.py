@@ -34,13 +34,13 @@ def path_bytes(path: Path) -> bytes:
 class _Messages:
     """Reads one message of the schema."""
 
-    def __init__(self, kind: Any, asked: Reads) -> None:
+    def __init__(self, kind: Any, reads: Reads) -> None:
         """Raises SchemaMisfit."""
-        self._members = asked.members
+        self._members = reads.members
         self._parse = message_factory.GetMessageClass(kind).FromString
         self.fields = kind.fields_by_name
         self._parts: dict[str, tuple[Take, Build]] = {}
-        for member in asked.members:
+        for member in reads.members:
             if member.name in self.fields:
                 self._parts[member.name] = self._part(member)
 
@@ -102,13 +102,13 @@ _READ_AS = ""
 
 
 class ProtobufPayloads:
-    """Reads the members that ``asked`` names out of messages of one schema."""
+    """Reads the members that ``reads`` names out of messages of one schema."""
 
-    def __init__(self, definition: SchemaDefinition, asked: Reads) -> None:
+    def __init__(self, definition: SchemaDefinition, reads: Reads) -> None:
         """Raises SchemaMisfit."""
         self._file = MessageFile.of(definition)
-        self._asked = asked
-        self._message = asked.format.option(MESSAGE_OPTION)
+        self._reads = reads
+        self._message = reads.format.option(MESSAGE_OPTION)
         self._paths = dict(self._file.messages())
         self._known: dict[Path, _Messages | str] = {}
 
@@ -132,7 +132,7 @@ class ProtobufPayloads:
                 except NeedsRowDecoding as few:
                     declined.append(positions if few.positions is None else positions[few.positions])
         declined.append(rest)
-        return together(parts, declined, self._asked)
+        return together(parts, declined, self._reads)
 
     def may_contain(self, payloads: pa.Array, name: str) -> pa.Array:
         """Those of a message that has the member."""
@@ -150,7 +150,7 @@ class ProtobufPayloads:
     def values(self, record: dict[str, Any]) -> list[Any]:
         found = self._known[record[_READ_AS]]
         assert isinstance(found, _Messages)
-        return [found.value(member, record) for member in self._asked.members]
+        return [found.value(member, record) for member in self._reads.members]
 
     def _reader(self, path: Path) -> _Messages | str:
         """The reader of a message; or why there is none."""
@@ -165,7 +165,7 @@ class ProtobufPayloads:
         if self._message and not is_called(name, self._message):
             return f"the value is a message {name}, and the stream has {self._message}"
         try:
-            return _Messages(self._file.at(path), self._asked)
+            return _Messages(self._file.at(path), self._reads)
         except SchemaMisfit as misfit:
             return f"message {name}: {misfit}"
 

@@ -70,7 +70,7 @@ class MessageFile:
             messages = messages[place].nested_type
         return self.pool.FindMessageTypeByName(".".join(names))
 
-    def asked(self, name: str) -> Path:
+    def message_path(self, name: str) -> Path:
         """The message that is called ``name``, with its package or without; '': the first. Raises SchemaMisfit."""
         found = [path for path, full in self.messages() if not name or is_called(full, name)]
         if not found:
@@ -97,5 +97,5 @@ def _nested(messages: Sequence[DescriptorProto], above: Path, prefix: str) -> It
 def _needed(files: Sequence[FileDescriptorProto]) -> list[bytes]:
     """The files with those of Google that they import and have not, imports first."""
     given = {one.name for one in files}
-    asked = {name for one in files for name in one.dependency if name in _OF_GOOGLE and name not in given}
-    return [*(_OF_GOOGLE[name] for name in sorted(asked)), *(one.SerializeToString() for one in files)]
+    imported = {name for one in files for name in one.dependency if name in _OF_GOOGLE and name not in given}
+    return [*(_OF_GOOGLE[name] for name in sorted(imported)), *(one.SerializeToString() for one in files)]

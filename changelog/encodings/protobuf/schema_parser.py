@@ -40,4 +40,4 @@ class ProtobufSchemaParser:
 
 def _message(definition: SchemaDefinition, form: RecordFormat) -> Any:
     found = MessageFile.of(definition)
-    return found.at(found.asked(form.option(MESSAGE_OPTION)))
+    return found.at(found.message_path(form.option(MESSAGE_OPTION)))

@@ -37,14 +37,14 @@ class _Record(dict[str, Any]):
     reader: PayloadReader
 
 
-def together(parts: list[tuple[Positions, pa.Table]], declined: list[Positions], asked: Reads) -> pa.Table:
+def together(parts: list[tuple[Positions, pa.Table]], declined: list[Positions], reads: Reads) -> pa.Table:
     """Rows read in parts, in the order of their positions. Raises NeedsRowDecoding if any is ``declined``."""
     if any(len(some) for some in declined):
         raise NeedsRowDecoding(np.sort(np.concatenate(declined)))
     if len(parts) == 1:
         return parts[0][1]
     if not parts:
-        return pa.table({one.name: pa.array([], one.type) for one in asked.members})
+        return pa.table({one.name: pa.array([], one.type) for one in reads.members})
     order = np.argsort(np.concatenate([positions for positions, _ in parts]))
     return pa.concat_tables([rows for _, rows in parts]).take(pa.array(order)).combine_chunks()
 
@@ -52,9 +52,9 @@ def together(parts: list[tuple[Positions, pa.Table]], declined: list[Positions],
 class SchemaIdReader:
     """``made`` gives the reader of a schema; it raises SchemaMisfit. Raises what the source of schemas raises."""
 
-    def __init__(self, asked: Reads, made: Callable[[SchemaDefinition, Reads], PayloadReader]) -> None:
-        self._asked = asked
-        self._schemas = expected(asked.schemas)
+    def __init__(self, reads: Reads, made: Callable[[SchemaDefinition, Reads], PayloadReader]) -> None:
+        self._reads = reads
+        self._schemas = expected(reads.schemas)
         self._made = made
         self._known: dict[int, PayloadReader | str] = {}
 
@@ -68,7 +68,7 @@ class SchemaIdReader:
                 parts.append((positions, self._part(schema_id, values, positions)))
             except NeedsRowDecoding as some:
                 declined.append(positions if some.positions is None else positions[some.positions])
-        return together(parts, declined, self._asked)
+        return together(parts, declined, self._reads)
 
     def may_contain(self, values: pa.Array, name: str) -> pa.Array:
         ids = wire.schema_ids(values)
@@ -81,7 +81,7 @@ class SchemaIdReader:
         return pa.array(may)
 
     def parsed(self, value: bytes) -> dict[str, Any]:
-        schema_id, payload = wire.parted(value, self._asked.place)
+        schema_id, payload = wire.parted(value, self._reads.place)
         found = self._reader(schema_id)
         if isinstance(found, str):
             raise RecordRejected(found)
@@ -92,7 +92,7 @@ class SchemaIdReader:
     def values(self, record: dict[str, Any]) -> list[Any]:
         # A tombstone has been read by nobody: it has no member but what stands for it, and that is plain.
         if not isinstance(record, _Record):
-            return [record.get(member.name, member.default) for member in self._asked.members]
+            return [record.get(member.name, member.default) for member in self._reads.members]
         return record.reader.values(record)
 
     def _part(self, schema_id: int, values: pa.Array, positions: Positions) -> pa.Table:
@@ -116,6 +116,6 @@ class SchemaIdReader:
         if definition is None:
             return f"the schema registry has no schema {schema_id}"
         try:
-            return self._made(definition, self._asked)
+            return self._made(definition, self._reads)
         except SchemaMisfit as misfit:
             return f"schema {schema_id}: {misfit}"

@@ -44,8 +44,8 @@ class WriterByNewest:
     columns may have changed since. Raises UnknownName where the subject has none, and what ``made`` and its writer do.
     """
 
-    def __init__(self, asked: Writes, made: Callable[[int, SchemaDefinition], MemberWriter]) -> None:
-        self._schemas, self._subject = expected(asked.schemas), asked.format.option(SUBJECT)
+    def __init__(self, writes: Writes, made: Callable[[int, SchemaDefinition], MemberWriter]) -> None:
+        self._schemas, self._subject = expected(writes.schemas), writes.format.option(SUBJECT)
         self._made = made
 
     def write(self, rows: pa.Table) -> pa.Array:

@@ -148,9 +148,9 @@ class DeltaStepOperator:
 
     def _pairs(self, probe: DeltaProbe, rows: Changes, found: Matches) -> Changes:
         """Each of ``rows`` with those that it has found, where the conditions hold."""
-        asking = rows.table.take(pa.array(found.probe))
-        deltas = products(Changes(asking).deltas, found.deltas)
-        together = {name: asking.column(name) for name in asking.column_names if name != DELTA}
+        probing = rows.table.take(pa.array(found.probe))
+        deltas = products(Changes(probing).deltas, found.deltas)
+        together = {name: probing.column(name) for name in probing.column_names if name != DELTA}
         together |= {name: found.rows.column(name) for name in found.rows.column_names if name != DELTA}
         absent = [field for field in self._schema if field.name not in together and field.name != PATH]
         together |= {field.name: pa.chunked_array([pa.nulls(len(deltas), field.type)]) for field in absent}

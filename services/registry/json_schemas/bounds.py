@@ -14,16 +14,16 @@ _MOST = {"string": ("maxLength",), "array": ("maxItems",), "object": ("maxProper
 
 def unbounded(kind: str, reader: Plain, writer: Plain) -> Iterator[str]:
     """Of values of ``kind``, why one that the writer's constraints take is not taken by the reader's."""
-    asked, given = reader.words, writer.words
+    read, written = reader.words, writer.words
     for word in _LEAST.get(kind, ()):
-        if _number(asked, word, 0) > _number(given, word, 0):
-            yield f"{word} is {given.get(word, 0)} where it is written and {asked[word]} where it is read"
+        if _number(read, word, 0) > _number(written, word, 0):
+            yield f"{word} is {written.get(word, 0)} where it is written and {read[word]} where it is read"
     for word in _MOST.get(kind, ()):
-        if word in asked and (word not in given or _number(given, word, 0) > _number(asked, word, 0)):
-            yield f"{word} is {given.get(word, 'none')} where it is written and {asked[word]} where it is read"
-    if kind == "string" and "pattern" in asked and asked["pattern"] != given.get("pattern"):
-        yield f"the pattern {asked['pattern']!r} is asked for where it is read"
-    if kind == "array" and asked.get("uniqueItems") and not given.get("uniqueItems"):
+        if word in read and (word not in written or _number(written, word, 0) > _number(read, word, 0)):
+            yield f"{word} is {written.get(word, 'none')} where it is written and {read[word]} where it is read"
+    if kind == "string" and "pattern" in read and read["pattern"] != written.get("pattern"):
+        yield f"the pattern {read['pattern']!r} is asked for where it is read"
+    if kind == "array" and read.get("uniqueItems") and not written.get("uniqueItems"):
         yield "uniqueItems is asked for where it is read"
     if kind == "number":
         yield from _unbounded_numbers(reader, writer)
@@ -31,9 +31,9 @@ def unbounded(kind: str, reader: Plain, writer: Plain) -> Iterator[str]:
 
 def _unbounded_numbers(reader: Plain, writer: Plain) -> Iterator[str]:
     for side, word in ((-1, "minimum"), (1, "maximum")):
-        asked, given = (_end(words, word, side) for words in (reader.words, writer.words))
+        read, written = (_end(words, word, side) for words in (reader.words, writer.words))
         # The end itself is out where it is exclusive, so an exclusive end is the nearer one.
-        if asked is not None and (given is None or given > asked):
+        if read is not None and (written is None or written > read):
             yield f"the {word} is nearer where it is read"
     step = reader.words.get("multipleOf")
     given_step = writer.words.get("multipleOf", 1 if writer.kind == "integer" else None)

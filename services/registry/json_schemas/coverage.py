@@ -127,25 +127,25 @@ class _Coverage:
         yield from _of_others("", reader, writer)
 
     def _of_items(self, reader: Plain, writer: Plain, place: str) -> Iterator[str]:
-        asked, given = _items(reader), _items(writer)
-        for number in range(max(len(asked), len(given))):
-            one, other = asked[min(number, len(asked) - 1)], given[min(number, len(given) - 1)]
+        read, written = _items(reader), _items(writer)
+        for number in range(max(len(read), len(written))):
+            one, other = read[min(number, len(read) - 1)], written[min(number, len(written) - 1)]
             yield from self._inside(reader, one, writer, other, place, "/items")
 
     def _of_members(self, reader: Plain, writer: Plain, place: str) -> Iterator[str]:
         named = {**_schemas(writer, "properties"), **_schemas(reader, "properties")}
         for name in named:
-            asked, given = _member(reader, name), _member(writer, name)
-            yield from self._inside(reader, asked, writer, given, place, f"/properties/{name}")
+            read, written = _member(reader, name), _member(writer, name)
+            yield from self._inside(reader, read, writer, written, place, f"/properties/{name}")
         for pattern in {**_schemas(writer, "patternProperties"), **_schemas(reader, "patternProperties")}:
-            asked, given = (_of_pattern(one, pattern) for one in (reader, writer))
-            yield from self._inside(reader, asked, writer, given, place, f"/patternProperties/{pattern}")
+            read, written = (_of_pattern(one, pattern) for one in (reader, writer))
+            yield from self._inside(reader, read, writer, written, place, f"/patternProperties/{pattern}")
         rest = (one.words.get("additionalProperties", True) for one in (reader, writer))
         yield from self._inside(reader, next(rest), writer, next(rest), place, "/additionalProperties")
         required = set(writer.words.get("required") or ())
         for name in reader.words.get("required") or ():
-            asked = _schemas(reader, "properties").get(name)
-            if name not in required and not (isinstance(asked, dict) and "default" in asked):
+            read = _schemas(reader, "properties").get(name)
+            if name not in required and not (isinstance(read, dict) and "default" in read):
                 yield f"/required/{name}: it is required where it is read, and has no default"
         yield from self._of_dependencies(reader, writer, place)
         if "propertyNames" in reader.words:
@@ -155,15 +155,15 @@ class _Coverage:
     def _of_dependencies(self, reader: Plain, writer: Plain, place: str) -> Iterator[str]:
         """What is asked of an object that has a member, by names or by a schema."""
         for word in ("dependencies", "dependentRequired", "dependentSchemas"):
-            for name, asked in _schemas(reader, word).items():
-                given = _schemas(writer, word).get(name, [] if isinstance(asked, list) else True)
-                if not isinstance(asked, list) and not isinstance(given, list):
-                    yield from self._inside(reader, asked, writer, given, place, f"/{word}/{name}")
-                elif not (isinstance(asked, list) and isinstance(given, list) and set(asked) <= set(given)):
+            for name, read in _schemas(reader, word).items():
+                written = _schemas(writer, word).get(name, [] if isinstance(read, list) else True)
+                if not isinstance(read, list) and not isinstance(written, list):
+                    yield from self._inside(reader, read, writer, written, place, f"/{word}/{name}")
+                elif not (isinstance(read, list) and isinstance(written, list) and set(read) <= set(written)):
                     yield f"/{word}/{name}: more is required where it is read"
 
-    def _inside(self, reader: Plain, asked: Any, writer: Plain, given: Any, place: str, path: str) -> Iterator[str]:
-        found = self.of(reader.node.within(asked), writer.node.within(given), f"{place}{path}")
+    def _inside(self, reader: Plain, read: Any, writer: Plain, written: Any, place: str, path: str) -> Iterator[str]:
+        found = self.of(reader.node.within(read), writer.node.within(written), f"{place}{path}")
         yield from (why.removeprefix(place) for why in found)
 
 
@@ -179,8 +179,8 @@ def _of_others(kind: str, reader: Plain, writer: Plain) -> Iterator[str]:
     for group in _AS_THEY_STAND.get(kind, ()):
         # What is not evaluated hangs on all that is.
         words = group if not group[0].startswith("unevaluated") else tuple(reader.words.keys() | writer.words.keys())
-        asked, given = ([one.words.get(word) for word in words] for one in (reader, writer))
-        if any(reader.words.get(word, True) is not True for word in group) and (asked != given or _refers(asked)):
+        read, written = ([one.words.get(word) for word in words] for one in (reader, writer))
+        if any(reader.words.get(word, True) is not True for word in group) and (read != written or _refers(read)):
             yield f": {group[0]} is compared only where it stays the same"
 
 

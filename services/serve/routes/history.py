@@ -30,8 +30,8 @@ async def history_of(request: Request) -> Response:
 
 
 async def user(request: Request) -> Response:
-    asking = user_of(request)
-    return answered({"name": asking.name, "role": asking.role.value, "open": service_of(request).doorkeeper.is_open})
+    found = user_of(request)
+    return answered({"name": found.name, "role": found.role.value, "open": service_of(request).doorkeeper.is_open})
 
 
 ROUTES = (

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.services.serve.watch.reading import QueryReading
+from dovetail.services.serve.watch.query_sample import QuerySample
 
 Floats = npt.NDArray[np.float64]
-_PLACE = {field.name: place for place, field in enumerate(fields(QueryReading))}
+_PLACE = {field.name: place for place, field in enumerate(fields(QuerySample))}
 _SECOND_MS = 1000.0
 
 
@@ -24,22 +24,22 @@ class MetricsWindow:
         self._added = 0
         self._lock = threading.Lock()
 
-    def add(self, reading: QueryReading) -> None:
+    def add(self, sample: QuerySample) -> None:
         with self._lock:
-            self._rows[self._added % len(self._rows)] = astuple(reading)
+            self._rows[self._added % len(self._rows)] = astuple(sample)
             self._added += 1
 
-    def readings(self) -> QueryReadings:
+    def samples(self) -> QuerySamples:
         """Those up to now; none that is added later is among them."""
         with self._lock:
             most = len(self._rows)
-            return QueryReadings(
+            return QuerySamples(
                 self._rows[: self._added].copy() if self._added <= most else np.roll(self._rows, -self._added, axis=0)
             )
 
 
 @dataclass(frozen=True)
-class QueryReadings:
+class QuerySamples:
     """QueryReadings of one query, older ones first: a row each, a column for each figure."""
 
     rows: Floats

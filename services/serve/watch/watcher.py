@@ -14,7 +14,7 @@ from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.clock import now_ms
 from dovetail.services.liveness import Standing, standings
 from dovetail.services.serve.watch.metrics_window import MetricsWindow
-from dovetail.services.serve.watch.reading import Ends, QueryReading, offsets_of
+from dovetail.services.serve.watch.query_sample import Ends, QuerySample, offsets_of
 from dovetail.services.session import Session
 from dovetail.sql.catalog import Actual
 
@@ -43,7 +43,7 @@ class Watcher:
     def __init__(self, open_session: Callable[[], Session], every_s: float) -> None:
         self._open = open_session
         self.every_s = every_s
-        self._readings = max(int(_HOUR_S / every_s), 2)
+        self._sample_count = max(int(_HOUR_S / every_s), 2)
         self._watched: dict[str, WatchedQuery] = {}
         self._topics: dict[str, MetricsWindow] = {}
         self._trouble = ""
@@ -69,7 +69,7 @@ class Watcher:
     def series(self, name: str) -> dict[str, Any] | None:
         """The hour of a query; None where there is none of this name."""
         found = self._watched.get(name)
-        return None if found is None else {"name": name, "now_ms": now_ms(), "series": found.hour.readings().series()}
+        return None if found is None else {"name": name, "now_ms": now_ms(), "series": found.hour.samples().series()}
 
     def _watch(self) -> None:
         with closing(self._open()) as session:
@@ -92,7 +92,7 @@ class Watcher:
 
     def _of_topic(self, topic: str, ended: int, at_ms: int) -> MetricsWindow:
         found = self._topics.get(topic, MetricsWindow(_TOPIC_READINGS))
-        found.add(QueryReading(at_ms, ended=ended))
+        found.add(QuerySample(at_ms, ended=ended))
         return found
 
     def _noted(self, standing: Standing, number: int, ends: Ends, at_ms: int) -> WatchedQuery:
@@ -100,8 +100,8 @@ class Watcher:
         query = standing.query
         known = self._watched.get(query.name)
         if known is None or known.standing.query.id != query.id:
-            known = WatchedQuery(standing, MetricsWindow(self._readings if number < _MOST_HOURS else 2))
-        known.hour.add(QueryReading.of(query, ends, at_ms))
+            known = WatchedQuery(standing, MetricsWindow(self._sample_count if number < _MOST_HOURS else 2))
+        known.hour.add(QuerySample.of(query, ends, at_ms))
         error = _error(standing)
         if error and error != known.error:
             known.error, known.error_ms = error, at_ms
@@ -129,7 +129,7 @@ def _error(standing: Standing) -> str:
 
 def _rate(hour: MetricsWindow) -> float:
     """Records per second."""
-    rates = hour.readings().rates("ended", 1)
+    rates = hour.samples().rates("ended", 1)
     return float(rates[0]) if len(rates) else float("nan")
 
 
@@ -146,6 +146,6 @@ def _members(one: WatchedQuery) -> dict[str, Any]:
         "error_ms": one.error_ms,
         "failing": bool(_error(one.standing)),
     }
-    readings = one.hour.readings()
-    recent = np.nan_to_num(readings.rates("rows_out", _POINTS)).tolist()
-    return {**members, **readings.now(), "recent": recent}
+    samples = one.hour.samples()
+    recent = np.nan_to_num(samples.rates("rows_out", _POINTS)).tolist()
+    return {**members, **samples.now(), "recent": recent}

@@ -111,10 +111,10 @@ def _status(reports: Sequence[Figures]) -> str:
 
 
 def _weighed(reports: Sequence[Figures], name: str) -> float:
-    asked = sum(int(report.get("query_count", 0)) for report in reports)
-    if not asked:
+    queried = sum(int(report.get("query_count", 0)) for report in reports)
+    if not queried:
         return 0.0
-    return sum(float(report.get(name, 0.0)) * int(report.get("query_count", 0)) for report in reports) / asked
+    return sum(float(report.get(name, 0.0)) * int(report.get("query_count", 0)) for report in reports) / queried
 
 
 def _last(reports: Sequence[Figures], name: str) -> Any:

@@ -29,11 +29,11 @@ INPUT = "dovetail.input"
 
 @dataclass(frozen=True)
 class LeftOut:
-    """places      topic → the places of records that were dead-lettered: the batch does not count them either
-    letters     how many these are
-    made        HEADED: letters of rows that the query has made, and its output topic did not take
-    late        input → its late rows, as they were written to the late topic
-    doubts      what cannot be subtracted, in words: a difference may come of it
+    """places        topic → the places of records that were dead-lettered: the batch does not count them either
+    dead_letters  how many these are
+    made          HEADED: dead letters of rows that the query has made, and its output topic did not take
+    late          input → its late rows, as they were written to the late topic
+    doubts        what cannot be subtracted, in words: a difference may come of it
     """
 
     places: Mapping[str, Places]

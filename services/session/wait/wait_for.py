@@ -43,7 +43,7 @@ class AnswerEnds:
 
 def wait_for(context: Context, statement: WaitFor) -> Done:
     await_included(context, statement)
-    return Done(f"{statement.view} includes {_asked(statement)}")
+    return Done(f"{statement.view} includes {_readable(statement)}")
 
 
 def await_included(context: Context, statement: WaitFor) -> AnswerEnds:
@@ -60,7 +60,7 @@ def await_included(context: Context, statement: WaitFor) -> AnswerEnds:
         _expect_going(context, chain, inclusion)
         left_s = start + within_s - time.monotonic()
         if left_s <= 0:
-            raise _overdue(context, chain, inclusion, f"{_asked(statement)} within {within_s:g} s")
+            raise _overdue(context, chain, inclusion, f"{_readable(statement)} within {within_s:g} s")
         if time.monotonic() - said > _SAY_AFTER_S:
             said = time.monotonic()
             context.say("; ".join(_left(context, chain, inclusion)))
@@ -70,7 +70,7 @@ def await_included(context: Context, statement: WaitFor) -> AnswerEnds:
     return AnswerEnds(chain.topic, inclusion.ends)
 
 
-def _asked(statement: WaitFor) -> str:
+def _readable(statement: WaitFor) -> str:
     return ", ".join(one.readable for one in statement.offsets) or "all that its inputs held"
 
 
@@ -174,7 +174,7 @@ def _left(context: Context, chain: InputChain, inclusion: Inclusion) -> list[str
     return [*lines, f"and {more:,} more partitions"] if more > 0 else lines
 
 
-def _overdue(context: Context, chain: InputChain, inclusion: Inclusion, asked: str) -> NotIncluded:
+def _overdue(context: Context, chain: InputChain, inclusion: Inclusion, awaited: str) -> NotIncluded:
     where, fix = "; ".join(_left(context, chain, inclusion)), "wait again, or longer: TIMEOUT 300"
     query = inclusion.waits_for
     if query is not None:
@@ -182,4 +182,4 @@ def _overdue(context: Context, chain: InputChain, inclusion: Inclusion, asked: s
         where += f"; {query.view} is {now.shown_state}" + (f": {now.why}" if now.why else "")
         if not now.healthy:
             fix = f"dovetail status shows what runs, SHOW QUERIES how {query.view} is; then wait again"
-    return NotIncluded(f"{chain.view} does not include {asked}", where=where, fix=fix)
+    return NotIncluded(f"{chain.view} does not include {awaited}", where=where, fix=fix)

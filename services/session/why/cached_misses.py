@@ -32,11 +32,11 @@ def miss_lines(answer: Answer, dictionary: str, keys: Sequence[Any]) -> Iterator
     for miss in listed if isinstance(listed, list) else []:
         if not isinstance(miss, dict) or not all(isinstance(miss.get(name), int) for name in _MEMBERS):
             continue
-        place, asked_s, left_s = miss["place"], miss["asked_ms_ago"] / 1000, miss["left_ms"] / 1000
+        place, age_s, left_s = miss["place"], miss["asked_ms_ago"] / 1000, miss["left_ms"] / 1000
         if 0 <= place < len(keys):
             yield (
                 f"{answer.worker} has cached that {dictionary} has no row of {_text(keys[place])}: asked "
-                f"{duration_text(max(asked_s, 0))} ago, not there; cached for {duration_text(max(left_s, 0))} more; "
+                f"{duration_text(max(age_s, 0))} ago, not there; cached for {duration_text(max(left_s, 0))} more; "
                 f"dovetail dictionary refresh {dictionary} forgets it"
             )
 

@@ -53,7 +53,7 @@ class TopicInputs:
     """What the answers rest on: which records were passed over."""
     _begins: dict[str, PartitionOffsets] = field(default_factory=dict)
     _ends: dict[str, PartitionOffsets] = field(default_factory=dict)
-    _misses_asked: dict[str, set[Any]] = field(default_factory=dict)
+    _known_keys: dict[str, set[Any]] = field(default_factory=dict)
 
     def batches(self, scan: Scan) -> Iterator[Batch]:
         topic, schema = scan.topic, scan.records or scan.stream
@@ -110,9 +110,9 @@ class TopicInputs:
 
     def _note_misses(self, dictionary: str, keys: Sequence[Any]) -> None:
         """Of keys that are there now: what a worker has cached of the others is so."""
-        asked = self._misses_asked.setdefault(dictionary, set())
-        new = [key for key in keys if key not in asked]
-        asked.update(new)
+        known = self._known_keys.setdefault(dictionary, set())
+        new = [key for key in keys if key not in known]
+        known.update(new)
         self.notes += cached_misses(self.context, dictionary, new)
 
 

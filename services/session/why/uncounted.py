@@ -25,7 +25,7 @@ UNREAD = "not read yet: the view has not come so far"
 @dataclass(frozen=True)
 class Uncounted:
     """starts, reached  topic → partition → the first offset that a query has read, and the next that it will read
-    letters          topic → (partition, offset) → the reason of a dead letter
+    dead_letters     topic → (partition, offset) → the reason of a dead letter
     late             stream → its late rows
     doubts           what is not known one by one, in words
     """

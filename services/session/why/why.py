@@ -27,7 +27,7 @@ from dovetail.sql.query_settings import moment_ms
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateView, Why
-from dovetail.sql.trace.answer import Traced, asked_terms, traced
+from dovetail.sql.trace.answer import Traced, condition_terms, traced
 from dovetail.sql.trace.demand import Demand
 from dovetail.sql.trace.history import History
 from dovetail.sql.trace.ledger import Ledger
@@ -40,7 +40,7 @@ def why(context: Context, statement: Why) -> Rows:
     definition = _view(context, statement.view)
     plan = plan_query(statement.view, definition, context.catalog)
     meeting, dialect = meeting_plan(statement.view, definition, context.catalog)
-    terms = asked_terms(_in_rules(statement, dialect.rules).where, meeting, dialect)
+    terms = condition_terms(_in_rules(statement, dialect.rules).where, meeting, dialect)
     uncounted = Uncounted.of(context, plan)
     inputs = TopicInputs(
         context, _columns_read(plan), uncounted, _since_ms(statement, context.now_ms), statement.absent

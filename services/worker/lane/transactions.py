@@ -63,8 +63,8 @@ class Transactions:
 
     def _committed(self) -> int:
         place, target = self._place, self._place.target
-        asked = (target.brokers, target.identity, place.topic, place.partition, self._call_s)
-        offset, first = committed_offset(*asked), first_offset(*asked)
+        place_key = (target.brokers, target.identity, place.topic, place.partition, self._call_s)
+        offset, first = committed_offset(*place_key), first_offset(*place_key)
         if offset < 0:
             return max(place.start, first)
         if offset < first:

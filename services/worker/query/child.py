@@ -351,11 +351,11 @@ class LookupQuery:
             return await healthy(request) if self.lanes.opened else web.json_response({"ready": False}, status=503)
 
         async def command(request: web.Request) -> web.Response:
-            asked = command_of(await request.read())
-            if asked is None:
+            order = command_of(await request.read())
+            if order is None:
                 return web.Response(status=400)
             outcome = await asyncio.to_thread(
-                DictionaryCommands(self.tables.layouts, self.tables.key_readers).execute, asked
+                DictionaryCommands(self.tables.layouts, self.tables.key_readers).execute, order
             )
             return web.Response(body=outcome_bytes(outcome), content_type="application/json")
 

@@ -81,7 +81,7 @@ class Tables:
             self.key_readers[access.table] = KeyReader(definition)
             self.layouts[access.table] = self._opened(definition)
         layout = self.layouts[access.table]
-        return _as_asked(layout, definition.key, definition.names, access)
+        return _reshaped(layout, definition.key, definition.names, access)
 
     def _opened(self, definition: Definition) -> Layout:
         """The layout, with all that its feed has brought until now."""
@@ -120,7 +120,7 @@ class SourceLookup:
         return [found.get(key, ()) for key in keys]
 
 
-def _as_asked(layout: Layout, key: Sequence[str], names: Sequence[str], access: Access) -> Lookup:
+def _reshaped(layout: Layout, key: Sequence[str], names: Sequence[str], access: Access) -> Lookup:
     """The layout itself where it is asked by its key in order and for all its columns, which is the usual case."""
     if tuple(key) == access.by and tuple(names) == access.columns:
         return layout
@@ -140,13 +140,13 @@ class Reshaped:
     row: Any
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
-        asked = [self.key(key) if isinstance(key, tuple) else key for key in keys]
+        own_keys = [self.key(key) if isinstance(key, tuple) else key for key in keys]
         row = self.row
         try:
-            answers = self.layout.lookup(asked, now_ms)
+            answers = self.layout.lookup(own_keys, now_ms)
         except LookupRejected as rejection:
             gone = set(rejection.keys)
-            rejection.keys = [key for key, wanted in zip(keys, asked, strict=True) if wanted in gone]
+            rejection.keys = [key for key, wanted in zip(keys, own_keys, strict=True) if wanted in gone]
             raise
         return [tuple(row(found) for found in rows) for rows in answers]
 

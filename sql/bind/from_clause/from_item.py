@@ -16,11 +16,11 @@ from dovetail.sql.plan.nodes import LookupTable, Node
 
 @dataclass(frozen=True)
 class FromItem:
-    """``asked``: dictionary and keys of dict_get -> the table, not seen by the user, that answers them."""
+    """``looked_up``: dictionary and keys of dict_get -> the table, not seen by the user, that answers them."""
 
     node: Node
     scope: Scope
-    asked: Mapping[tuple[Structure, ...], str] = field(default_factory=dict)
+    looked_up: Mapping[tuple[Structure, ...], str] = field(default_factory=dict)
 
     @staticmethod
     def of(node: Node, alias: str, names: Sequence[str], dialect: Dialect, hidden: Sequence[str] = ()) -> FromItem:

@@ -124,9 +124,9 @@ def _asking(
 ) -> tuple[FromItem, str]:
     """The item with the lookup of a call, and the table that answers it; the same keys are asked once."""
     keys = [resolved(key, from_item.scope, clause) for key in call.keys]
-    asked = (definition.name, *map(structure, keys))
-    if asked in from_item.asked:
-        return from_item, from_item.asked[asked]
+    looked_up = (definition.name, *map(structure, keys))
+    if looked_up in from_item.looked_up:
+        return from_item, from_item.looked_up[looked_up]
     table = of_dictionary(definition, named(definition.name))
     columns = [table.internal(name) for name in definition.primary_key]
     defaults = attribute_defaults(definition)
@@ -138,13 +138,13 @@ def _asking(
         padding=tuple((table.internal(name), value) for name, value in defaults.items()),
         place=place_of(call.keys[0], clause),
     )
-    shown = f"{HIDDEN_TABLE}{len(from_item.asked)}"
+    shown = f"{HIDDEN_TABLE}{len(from_item.looked_up)}"
     kinds = table.schema
     visible = [
         Visible(shown, name, internal, kinds.field(internal).type, starred=False, bare=False)
         for internal, name in table.columns
     ]
-    return FromItem(node, from_item.scope + Scope(tuple(visible)), {**from_item.asked, asked: shown}), shown
+    return FromItem(node, from_item.scope + Scope(tuple(visible)), {**from_item.looked_up, looked_up: shown}), shown
 
 
 def _equal(key: exp.Expr, column: Expr) -> Expr:

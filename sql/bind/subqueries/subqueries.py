@@ -40,7 +40,7 @@ from dovetail.sql.plan.maps import filtered
 from dovetail.sql.plan.nodes import Aggregate, Join, Map, Node
 from dovetail.sql.plan.properties import walk
 
-_ASKED = f"{HIDDEN_TABLE}in"
+_IN_COLUMNS = f"{HIDDEN_TABLE}in"
 """What the columns of a subquery are called while the condition on them is looked up."""
 
 
@@ -173,7 +173,7 @@ def _values(written: exp.Expr) -> tuple[exp.Expr, ...]:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Tested:
     """Rows of a subquery that are looked for: those that fulfil ``on``."""
 
     rows: SubqueryRows
@@ -196,10 +196,10 @@ class Subqueries:
         found = self._looked_for(from_item.scope, existence, "WHERE")
         unknown = self._unknown(from_item, existence, found, "WHERE") if existence.negated else []
         node = from_item.node
-        for asked in (found, *unknown):
-            known = pa.schema([*from_item.scope.seen_with(node.schema), *asked.rows.node.schema])
-            on = tuple(Expr.over(tree, known, place).held_as(pa.bool_()) for tree in asked.on)
-            node = Join(kind, Apply(), node, asked.rows.node, on, place=place)
+        for tested in (found, *unknown):
+            known = pa.schema([*from_item.scope.seen_with(node.schema), *tested.rows.node.schema])
+            on = tuple(Expr.over(tree, known, place).held_as(pa.bool_()) for tree in tested.on)
+            node = Join(kind, Apply(), node, tested.rows.node, on, place=place)
         return replace(from_item, node=node)
 
     def values(
@@ -240,9 +240,9 @@ class Subqueries:
         unknown = [] if _null_is_false(node, clause) else self._unknown(from_item, existence, found, clause)
         place, around = place_of(existence.written, clause), tuple(from_item.scope.around)
         answers = []
-        for asked in (found, *unknown):
+        for tested in (found, *unknown):
             mark = self.name("mark")
-            marks.append(SubqueryMark(asked.rows, asked.on, around, mark, place))
+            marks.append(SubqueryMark(tested.rows, tested.on, around, mark, place))
             from_item, column = _with_column(from_item, mark, pa.bool_())
             answers.append(column)
         answer: exp.Expr = answers[0]
@@ -268,7 +268,7 @@ class Subqueries:
             )
         return SubqueryValue(rows, place)
 
-    def _looked_for(self, scope: Scope, existence: Existence, clause: str) -> _Asked:
+    def _looked_for(self, scope: Scope, existence: Existence, clause: str) -> _Tested:
         """The rows of which one answers yes."""
         rows = self._rows(scope, existence)
         if existence.values and len(rows.columns) != len(existence.values):
@@ -277,9 +277,9 @@ class Subqueries:
                 where=place_of(existence.written, clause),
                 fix="select as many columns as there are values: (a, b) IN (SELECT x, y FROM r), or one: SELECT x",
             )
-        return _Asked(rows, _equal(scope, existence, rows, clause))
+        return _Tested(rows, _equal(scope, existence, rows, clause))
 
-    def _unknown(self, from_item: FromItem, existence: Existence, found: _Asked, clause: str) -> list[_Asked]:
+    def _unknown(self, from_item: FromItem, existence: Existence, found: _Tested, clause: str) -> list[_Tested]:
         """The rows of which one makes it unknown whether a value is among those that are not equal to it; none of
         EXISTS, which always knows.
         """
@@ -302,9 +302,9 @@ class Subqueries:
         if not all(sure):
             nulls = self._rows(scope, existence)
             absent = Expr.condition(_is_null(nulls.node.column(nulls.columns[0]).tree))
-            unknown.append(_Asked(replace(nulls, node=filtered(nulls.node, [absent]))))
+            unknown.append(_Tested(replace(nulls, node=filtered(nulls.node, [absent]))))
         if not all(known):
-            unknown.append(_Asked(self._rows(scope, existence), (_is_null(trees[0]),)))
+            unknown.append(_Tested(self._rows(scope, existence), (_is_null(trees[0]),)))
         return unknown
 
     def _rows(self, scope: Scope, existence: Existence) -> SubqueryRows:
@@ -354,12 +354,12 @@ def _equal(scope: Scope, existence: Existence, rows: SubqueryRows, clause: str) 
     kinds = rows.node.schema
     names = [str(number) for number in range(len(rows.columns))]
     columns = [
-        Visible(_ASKED, name, internal, kinds.field(internal).type, starred=False, bare=False)
+        Visible(_IN_COLUMNS, name, internal, kinds.field(internal).type, starred=False, bare=False)
         for name, internal in zip(names, rows.columns, strict=True)
     ]
     both = scope + Scope(tuple(columns))
     terms = [
-        exp.EQ(this=value.copy(), expression=exp.column(name, table=_ASKED))
+        exp.EQ(this=value.copy(), expression=exp.column(name, table=_IN_COLUMNS))
         for value, name in zip(existence.values, names, strict=False)
     ]
     return tuple(conjunct for term in terms for conjunct in conjuncts(resolved(term, both, clause)))

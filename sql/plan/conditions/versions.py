@@ -39,7 +39,7 @@ class TemporalSides:
 
 def temporal_sides(left: Node, right: Node, as_of: Expr, place: str) -> TemporalSides:
     """Raises Unsupported where a side has not what the join goes by. ``as_of`` is an expression over the left."""
-    timed, asked = _timed(left, as_of, place)
+    timed, version_time = _timed(left, as_of, place)
     scan, stated = _version_key(right, place)
     time = scan.internal(stated.column)
     deletes = f"{scan.alias}.#deleted" if pa.types.is_timestamp(scan.schema.field(time).type) else ""
@@ -50,7 +50,7 @@ def temporal_sides(left: Node, right: Node, as_of: Expr, place: str) -> Temporal
         deletes=deletes,
         watermark=stated,
     )
-    return TemporalSides(timed, records, Temporal(asked, time, deletes))
+    return TemporalSides(timed, records, Temporal(version_time, time, deletes))
 
 
 def _timed(left: Node, as_of: Expr, place: str) -> tuple[Node, str]:

@@ -82,8 +82,8 @@ class LookupJoin(RowByRow):
     def equal_columns(self) -> Mapping[str, Set[str]]:
         """Not the reverse: the database may hold equal what differs here, in letter case."""
         travels = {} if self.kind.is_existence else {name: internal for internal, name in self.table.columns}
-        asked = {travels[right]: {left} for left, right in self.keys if right in travels}
-        return {**self.input.equal_columns, **asked}
+        by_left = {travels[right]: {left} for left, right in self.keys if right in travels}
+        return {**self.input.equal_columns, **by_left}
 
     # -- execution --
 

@@ -92,7 +92,7 @@ def _named(node: Node, repeated: Sequence[Subplan]) -> Node:
 
 
 @dataclass(frozen=True)
-class SharedReading:
+class SharedScan:
     """What ``former`` is, read of ``node``, which others read too.
 
     names   its columns, and which of ``node`` they are
@@ -111,7 +111,7 @@ class SharedReading:
         return Map(self.node, tuple((name, self.node.column(one)) for name, one in self.names.items()), self.where)
 
 
-def _next(rows: Node) -> tuple[SharedReading, SharedReading] | None:
+def _next(rows: Node) -> tuple[SharedScan, SharedScan] | None:
     """Two that differ, and can be one."""
     different: list[Subplan] = []
     for one in _subplans(rows):
@@ -136,7 +136,7 @@ def _kept_for_sides(node: Node) -> set[int]:
     return {*repeated, *(first_of(node.inputs, node.inputs[place]) for place in repeated)}
 
 
-def _replaced(node: Node, readings: tuple[SharedReading, SharedReading]) -> Node:
+def _replaced(node: Node, readings: tuple[SharedScan, SharedScan]) -> Node:
     for reading in readings:
         if node == reading.former:
             return reading.rows
@@ -158,7 +158,7 @@ def _at_once(step: Map) -> Map:
     return Map(below.input, columns, below.where if step.where is None else step.where.substituted(chosen))
 
 
-def together(first: Subplan, second: Subplan) -> tuple[SharedReading, SharedReading] | None:
+def together(first: Subplan, second: Subplan) -> tuple[SharedScan, SharedScan] | None:
     """Both as readings of one operator; None where none would keep the rows of both."""
     found = both(first, second)
     if found is not None:
@@ -178,10 +178,10 @@ def _readings(
     names: Mapping[str, str],
     of_first: Expr | None = None,
     of_second: Expr | None = None,
-) -> tuple[SharedReading, SharedReading]:
+) -> tuple[SharedScan, SharedScan]:
     own = {name: name for name in first.schema.names}
     chosen = {name: names[name] for name in second.schema.names}
-    return SharedReading(first, node, own, of_first), SharedReading(second, node, chosen, of_second)
+    return SharedScan(first, node, own, of_first), SharedScan(second, node, chosen, of_second)
 
 
 @dataclass(frozen=True)

@@ -151,10 +151,10 @@ def test_what_is_packed_is_not_unpacked() -> None:
 
 
 def test_a_registry_sends_nobody_elsewhere() -> None:
-    asked: list[str] = []
+    paths: list[str] = []
 
     def elsewhere(handler: BaseHTTPRequestHandler) -> None:
-        asked.append(handler.path)
+        paths.append(handler.path)
         handler.send_response(307)
         handler.send_header("Location", f"http://localhost:{handler.server.server_port}/secret")  # type: ignore[attr-defined]
         handler.send_header("Content-Length", "0")
@@ -162,16 +162,16 @@ def test_a_registry_sends_nobody_elsewhere() -> None:
 
     with served(elsewhere) as client, pytest.raises(ServiceUnavailable, match="status 307"):
         client.definition(1)
-    assert asked == ["/schemas/ids/1"]
+    assert paths == ["/schemas/ids/1"]
 
 
 def test_references_that_multiply_are_values_that_are_rejected() -> None:
     """Each schema refers to the next one twice: 2^50 of them, were they all asked for."""
-    asked: list[str] = []
+    paths: list[str] = []
 
     def multiplying(handler: BaseHTTPRequestHandler) -> None:
-        asked.append(handler.path)
-        refers = [{"name": name, "subject": "s", "version": len(asked)} for name in ("a", "b")]
+        paths.append(handler.path)
+        refers = [{"name": name, "subject": "s", "version": len(paths)} for name in ("a", "b")]
         text = json.dumps({"schema": '"int"', "references": refers}).encode()
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(text)))
@@ -180,9 +180,9 @@ def test_references_that_multiply_are_values_that_are_rejected() -> None:
 
     with served(multiplying) as client:
         assert client.definition(1) == SchemaDefinition("AVRO", "")
-        first = len(asked)
+        first = len(paths)
         assert client.definition(1) == SchemaDefinition("AVRO", "")
-    assert len(asked) == first <= 1001
+    assert len(paths) == first <= 1001
 
 
 def test_who_may_not_ask_is_told_and_the_password_is_not() -> None:

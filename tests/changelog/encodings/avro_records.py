@@ -21,7 +21,7 @@ class Schemas:
     """A ``SchemaSource`` of what it is given."""
 
     known: dict[int, SchemaDefinition] = field(default_factory=dict)
-    asked: int = 0
+    lookups: int = 0
 
     def add(self, schema: Any, kind: str = "AVRO") -> int:
         text = schema if isinstance(schema, str) and kind != "AVRO" else json.dumps(schema)
@@ -29,7 +29,7 @@ class Schemas:
         return len(self.known)
 
     def definition(self, schema_id: int) -> SchemaDefinition | None:
-        self.asked += 1
+        self.lookups += 1
         return self.known.get(schema_id)
 
     def newest(self, subject: str) -> int | None:

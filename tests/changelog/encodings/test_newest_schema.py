@@ -27,7 +27,7 @@ class Slow:
 
     known: list[SchemaDefinition]
     current: int = 0
-    asked: list[str] = field(default_factory=list)
+    lookups: list[str] = field(default_factory=list)
 
     def definition(self, schema_id: int) -> SchemaDefinition | None:
         return self.known[schema_id]
@@ -36,7 +36,7 @@ class Slow:
         return self.current
 
     def latest(self, subject: str) -> int | None:
-        self.asked.append(subject)
+        self.lookups.append(subject)
         self.current = len(self.known) - 1
         return self.current
 
@@ -51,10 +51,10 @@ def test_a_column_that_is_missing_is_looked_for_in_the_present_schema(kind: str)
     schemas = Slow([own(kind, NARROW), own(kind, WIDE)])
     forms = Forms(RecordFormat(kind, ((SUBJECT, "t-value"),)), schemas=schemas)
     rows = pa.table({"id": [1, None], "price": [Decimal("1.25"), None]}, schema=WIDE)
-    for given, newest, asked in ((rows.select(["id"]), 0, 0), (rows, 1, 1), (rows, 1, 1)):
+    for given, schema_id, lookups in ((rows.select(["id"]), 0, 0), (rows, 1, 1), (rows, 1, 1)):
         values = forms.values(given)
-        assert wire.schema_ids(pa.array(values, pa.binary())).tolist() == [newest, newest]
-        assert schemas.asked == ["t-value"] * asked
+        assert wire.schema_ids(pa.array(values, pa.binary())).tolist() == [schema_id, schema_id]
+        assert schemas.lookups == ["t-value"] * lookups
 
 
 @pytest.mark.parametrize("kind", IDENTIFIED)
@@ -63,4 +63,4 @@ def test_what_the_present_schema_refuses_is_refused(kind: str) -> None:
     forms = Forms(RecordFormat(kind, ((SUBJECT, "t-value"),)), schemas=schemas)
     with pytest.raises(SqlError, match="schema 0 has no member other"):
         forms.values(pa.table({"other": [1]}))
-    assert schemas.asked == ["t-value"]
+    assert schemas.lookups == ["t-value"]

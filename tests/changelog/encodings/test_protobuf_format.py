@@ -230,11 +230,11 @@ def test_a_value_says_which_message_it_is() -> None:
     ]
     found = decoded(known(definition), values, {"text": pa.string()})
     assert found.rows.column("text").to_pylist() == ["a", "b", None, "d"]
-    asked = RecordFormat("protobuf", ((MESSAGE_OPTION, "Other"),))
-    found = decoded(known(definition), values, {"text": pa.string()}, asked)
+    form = RecordFormat("protobuf", ((MESSAGE_OPTION, "Other"),))
+    found = decoded(known(definition), values, {"text": pa.string()}, form)
     assert found.rows.column("text").to_pylist() == ["b"]
     assert reasons(found)[1] == "the value is a message shop.Order.Line, and the stream has Other"
-    assert set(LANGUAGE.members(definition, asked)) == {"id", "text"}
+    assert set(LANGUAGE.members(definition, form)) == {"id", "text"}
 
 
 def test_a_default_of_the_schema_is_not_taken_for_a_value() -> None:

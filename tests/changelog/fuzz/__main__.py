@@ -14,8 +14,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20_000, help="mutated records of each stream")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", choices=[*GROUPS], default=[*GROUPS], help="these formats")
-    asked = parser.parse_args()
-    found = [fault for group in asked.only for fault in _printed(Rounds(group, asked.seed, asked.count))]
+    options = parser.parse_args()
+    found = [fault for group in options.only for fault in _printed(Rounds(group, options.seed, options.count))]
     print(f"{len(found)} faults")
     return min(len(found), 1)
 

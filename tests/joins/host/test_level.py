@@ -31,7 +31,7 @@ class Waiting:
     """A toy operator: left rows leave when the right watermark has passed them; retractions leave at once."""
 
     held: list[pa.Table] = field(default_factory=list)
-    asked: list[tuple[int | None, ...]] = field(default_factory=list)
+    seen: list[tuple[int | None, ...]] = field(default_factory=list)
     dangling: int = 0
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
@@ -43,7 +43,7 @@ class Waiting:
         return padded(left.filter(pa.array(gone)))
 
     def on_watermark(self, watermarks: Sequence[int | None]) -> Changes:
-        self.asked.append(tuple(watermarks))
+        self.seen.append(tuple(watermarks))
         right = watermarks[-1]
         if right is None or not self.held:
             return Changes.empty(BOTH)
@@ -136,10 +136,10 @@ def test_what_a_watermark_lets_go_leaves_with_the_batch_that_moved_it() -> None:
     query = LocalQuery(dataflow(waiting), buckets=1)
 
     assert net(query.feed(left(1, 5))) == Counter()
-    assert waiting.asked == [(3, None)]
+    assert waiting.seen == [(3, None)]
     assert times(net(query.feed(right(4)))) == [1]
     assert times(net(query.feed(right(9)))) == [5]
-    assert waiting.asked[-1] == (3, 7)
+    assert waiting.seen[-1] == (3, 7)
 
 
 def test_rows_of_the_batch_and_of_its_watermark_cancel_out() -> None:
@@ -154,7 +154,7 @@ def test_a_watermark_that_is_not_known_asks_nobody() -> None:
     waiting = Waiting()
     LocalQuery(dataflow(waiting, shared=True), buckets=1).feed(left(1))
 
-    assert waiting.asked == []
+    assert waiting.seen == []
 
 
 def test_an_idle_input_and_a_heartbeat_let_held_rows_go() -> None:
@@ -183,4 +183,4 @@ def test_marks_reach_operators_beyond_a_keyed_one() -> None:
     LocalQuery(deep, buckets=1).feed({}, [PartitionTime(1, 0, 20)])
 
     assert deep.beyond(deep.scans[1].edge) == (1, 3)
-    assert waiting.asked == [(18,), (None, 18)]
+    assert waiting.seen == [(18,), (None, 18)]

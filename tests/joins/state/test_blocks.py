@@ -40,10 +40,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 class Measured:
     """A condition that notes of how many pairs it was asked at once."""
 
-    asked: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
 
     def __call__(self, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        self.asked.append(rows.num_rows)
+        self.sizes.append(rows.num_rows)
         return LeftBelowRight()(rows)
 
 
@@ -78,12 +78,12 @@ def test_a_heavy_key_is_tested_in_blocks_and_gives_the_same(kind: JoinKind, monk
     monkeypatch.setattr(blocks, "PAIRS", MOST)
 
     for spec, expected in zip(specs(kind, measured := Measured()), whole, strict=True):
-        measured.asked.clear()
+        measured.sizes.clear()
         assert emitted(spec, BATCHES) == expected
         assert expected.total() > 0
-        assert len(measured.asked) > 30 * 40 // MOST
+        assert len(measured.sizes) > 30 * 40 // MOST
         if not isinstance(spec, BidirectionalSpec) or kind is JoinKind.INNER:
-            assert max(measured.asked) <= MOST
+            assert max(measured.sizes) <= MOST
 
 
 @pytest.mark.usefixtures("small")
@@ -139,4 +139,4 @@ def test_a_heavy_key_is_asked_for_in_blocks_and_gives_the_same(kind: JoinKind, m
     measured = Measured()
     assert emitted(BidirectionalSpec(kind, left, right, condition=measured), batches) == expected
     assert expected.total() > 0
-    assert max(measured.asked) <= MOST + 40
+    assert max(measured.sizes) <= MOST + 40

@@ -30,7 +30,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     store = SchemaStore(tmp_path_factory.mktemp("registry") / "schemas.db")
     app = registry_application(Subjects(store), Settings())
 
-    def asked(method: str, path: str, body: Any = None, **more: Any) -> httpx.Response:
+    def request(method: str, path: str, body: Any = None, **more: Any) -> httpx.Response:
         async def run() -> httpx.Response:
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url=AT) as client:
@@ -40,7 +40,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
 
         return asyncio.run(run())
 
-    yield asked
+    yield request
     store.close()
 
 

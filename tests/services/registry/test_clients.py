@@ -41,8 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> Iterator[SchemaRegistryClient]:
-    with SchemaRegistryClient({"url": address(server), "max.retries": 0}) as asking:
-        yield asking
+    with SchemaRegistryClient({"url": address(server), "max.retries": 0}) as client:
+        yield client
 
 
 def with_fields(*fields: dict[str, Any]) -> Schema:

@@ -72,21 +72,21 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def client(url: str) -> Iterator[SchemaRegistryClient]:
-    with SchemaRegistryClient({"url": url}) as asking:
-        yield asking
+    with SchemaRegistryClient({"url": url}) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
 def consumer(url: str) -> Iterator[SchemaRegistryClient]:
     """One that has registered a text takes it for the descriptor that a deserializer asks for."""
-    with SchemaRegistryClient({"url": url}) as asking:
-        yield asking
+    with SchemaRegistryClient({"url": url}) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
 def reader(url: str) -> Iterator[SchemaRegistryReader]:
-    with closing(SchemaRegistryReader(RegistryAddress(url))) as asking:
-        yield asking
+    with closing(SchemaRegistryReader(RegistryAddress(url))) as reader:
+        yield reader
 
 
 def rows_of(reader: SchemaRegistryReader, kind: str, columns: dict[str, pa.DataType], values: list[Any]) -> pa.Table:

@@ -77,7 +77,7 @@ def ask_all(folder: Path) -> list[str]:
     async def ask(client: httpx.AsyncClient) -> list[str]:
         return [(await client.post("/v1/sql", content=text, headers=PLAIN)).text for text in statements(folder)]
 
-    answers: list[str] = world.asked(ask)
+    answers: list[str] = world.with_client(ask)
     return answers
 
 

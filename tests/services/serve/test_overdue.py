@@ -65,11 +65,11 @@ def test_a_client_that_hangs_up_takes_its_statement_along(tmp_path: Path) -> Non
     world = World(tmp_path, serve_statement_s=600)
 
     async def ask(client: httpx.AsyncClient) -> None:
-        asking = [asyncio.create_task(client.post("/v1/sql", content=ENDLESS, headers=PLAIN)) for _ in range(2)]
+        requests = [asyncio.create_task(client.post("/v1/sql", content=ENDLESS, headers=PLAIN)) for _ in range(2)]
         assert await _until(lambda: _has(client, 2), 60)
-        for one in asking:
+        for one in requests:
             one.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*requests, return_exceptions=True)
         assert await _until(lambda: _has(client, 0), 60)
 
     _listening(world, ask)

@@ -37,13 +37,13 @@ def world(tmp_path: Path) -> World:
 
 
 def get(world: World, path: str, **headers: str) -> httpx.Response:
-    response = world.asked(lambda client: client.get(path, headers=headers))
+    response = world.with_client(lambda client: client.get(path, headers=headers))
     assert isinstance(response, httpx.Response)
     return response
 
 
 def explained(world: World, text: str) -> httpx.Response:
-    response = world.asked(lambda client: client.post("/v1/explain", content=text, headers=PLAIN))
+    response = world.with_client(lambda client: client.post("/v1/explain", content=text, headers=PLAIN))
     assert isinstance(response, httpx.Response)
     return response
 
@@ -105,7 +105,7 @@ def test_everything_but_health_asks_who_asks(world: World) -> None:
     async def ask(client: httpx.AsyncClient) -> dict[str, int]:
         return {one.path: (await client.request(one.method, one.path)).status_code for one in ENDPOINTS}
 
-    answers = world.asked(ask)
+    answers = world.with_client(ask)
     open_paths = {*OPEN_PATHS, f"{PAGE}{{folder}}/{{file}}"}
     assert {path for path, status in answers.items() if status != 401} == open_paths
     assert {one.path for one in ENDPOINTS if one.role is None} == open_paths

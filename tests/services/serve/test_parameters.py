@@ -23,7 +23,7 @@ def world(tmp_path: Path) -> World:
 
 
 def posted(world: World, members: dict[str, Any]) -> httpx.Response:
-    response = world.asked(lambda client: client.post("/v1/sql", json=members))
+    response = world.with_client(lambda client: client.post("/v1/sql", json=members))
     assert isinstance(response, httpx.Response)
     return response
 
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_a_bad_request(world: World, sql: str, arguments: A
 
 
 def test_the_description_has_them(world: World) -> None:
-    schema = world.asked(lambda client: client.get("/openapi.json")).json()
+    schema = world.with_client(lambda client: client.get("/openapi.json")).json()
     body = schema["paths"]["/v1/sql"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert [one["type"] for one in body["properties"]["arguments"]["oneOf"]] == ["array", "object"]
 

@@ -138,7 +138,7 @@ def test_whatever_is_wrong_is_told_and_nothing_comes_of_it(tmp_path: Path) -> No
             seen[make.__name__, response.status_code] += 1
         return await client.post("/v1/sql", content="SHOW VIEWS", headers=PLAIN | reader)
 
-    after = world.asked(ask)
+    after = world.with_client(ask)
     assert [row["name"] for row in rows_of(after)] == ["one"]
     assert {name for name, _ in seen} == {make.__name__ for make in KINDS}
     assert {status for _, status in seen} >= {400, 401, 403, 404, 405, 406, 413, 415, 421}

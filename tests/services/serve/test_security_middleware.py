@@ -62,7 +62,7 @@ def test_what_is_repeated_of_a_request_is_cut_and_costs_nothing(
     world: World, path: str, headers: dict[str, str]
 ) -> None:
     began = time.process_time()
-    response = world.asked(lambda client: client.get(path, headers=headers))
+    response = world.with_client(lambda client: client.get(path, headers=headers))
     assert isinstance(response, httpx.Response)
     assert response.status_code in (401, 403, 404, 421)
     assert len(response.content) < 2_000
@@ -92,7 +92,9 @@ def test_our_own_names(tmp_path: Path, host: str) -> None:
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_page_of_another_site_does_nothing(world: World, headers: dict[str, str], method: str) -> None:
     text = "CREATE VIEW v AS SELECT 1 AS a"
-    response = world.asked(lambda client: client.request(method, "/v1/sql", content=text, headers=PLAIN | headers))
+    response = world.with_client(
+        lambda client: client.request(method, "/v1/sql", content=text, headers=PLAIN | headers)
+    )
     assert isinstance(response, httpx.Response)
     assert response.status_code == 403
     assert "access-control-allow-origin" not in response.headers
@@ -137,7 +139,7 @@ def test_what_a_form_can_send_a_browser_does_not_have_done(world: World, path: s
         assert {one.status_code for one in others} == {403}
         return [*answers, *others]
 
-    assert all("header" in error_of(one)["where"] for one in world.asked(ask))
+    assert all("header" in error_of(one)["where"] for one in world.with_client(ask))
     assert rows_of(world.sql("SHOW VIEWS")) == []
 
 
@@ -216,7 +218,7 @@ def test_what_a_role_may_not_do_is_not_done(world: World, role: Role) -> None:
         )
         return [answer.status_code for answer in answers]
 
-    assert set(world.asked(ask)) <= {403}
+    assert set(world.with_client(ask)) <= {403}
     assert world.sql("SELECT 1 AS a", **header).status_code == 200
     both = world.sql("SELECT 1 AS a; CREATE VIEW v AS SELECT 1 AS a", **header)
     assert both.status_code == (200 if role is Role.ADMIN else 403)
@@ -241,7 +243,7 @@ def test_a_revoked_token_is_worth_nothing_at_once(world: World) -> None:
         UserFile.of(world.settings).revoke("ann")
         return [before, await client.post("/v1/sql", content="SHOW VIEWS", headers=PLAIN | ann)]
 
-    before, after = world.asked(ask)
+    before, after = world.with_client(ask)
     assert (before.status_code, after.status_code) == (200, 401)
     assert "dovetail user add" in error_of(after)["fix"]
 
@@ -260,7 +262,7 @@ def test_a_file_of_users_that_goes_opens_no_door(world: World) -> None:
         UserFile.of(world.settings).path.unlink()
         return [*codes, (await client.post("/v1/sql", content="SHOW VIEWS", headers=PLAIN)).status_code]
 
-    assert world.asked(ask) == [200, 401]
+    assert world.with_client(ask) == [200, 401]
 
 
 def test_a_first_admin_is_added_where_nobody_is(tmp_path: Path) -> None:
@@ -318,7 +320,7 @@ def test_a_file_of_users_that_comes_and_goes_never_opens_the_door(tmp_path: Path
                 found.append((response.status_code, "" if response.is_success else error_of(response)["what"]))
         return found
 
-    found = world.asked(ask)
+    found = world.with_client(ask)
     assert [code for code, _ in found[-2:]] == [200, 401]
     assert all(code in (401, 503) and "file of users" in what for code, what in found[2:6])
     assert found[0][0] == (401 if named else 200)

@@ -59,7 +59,7 @@ def test_what_goes_with_a_drop_is_agreed_to(world: World) -> None:
 
     def drop(agree: bool) -> httpx.Response:
         members = {"sql": "DROP VIEW a CASCADE", "agree": agree}
-        found = world.asked(lambda client: client.post("/v1/sql", json=members))
+        found = world.with_client(lambda client: client.post("/v1/sql", json=members))
         assert isinstance(found, httpx.Response)
         return found
 
@@ -138,7 +138,7 @@ def test_statements_end_in_time_or_are_told_of(tmp_path: Path) -> None:
         world.go_on.set()
         return late, await client.post("/v1/sql", content="SHOW VIEWS", headers=PLAIN)
 
-    late, after = world.asked(ask)
+    late, after = world.with_client(ask)
     assert late.status_code == 504
     assert "within 0.2 s" in error_of(late)["what"]
     assert after.status_code == 200
@@ -163,7 +163,7 @@ def test_no_more_requests_are_at_work_than_may_be(tmp_path: Path) -> None:
         served = await asyncio.gather(*first, other)
         return [third, last, *served, await post(ann)]
 
-    third, last, *served = world.asked(ask)
+    third, last, *served = world.with_client(ask)
     assert (third.status_code, last.status_code) == (429, 503)
     for refused in (third, last):
         assert refused.headers["retry-after"] == "1"
@@ -198,7 +198,7 @@ def test_whoever_accepts_no_form_of_the_answer_is_told_which_there_are(world: Wo
     ],
 )
 def test_a_body_that_is_none(world: World, body: str | bytes, kind: str, status: int, said: str) -> None:
-    response = world.asked(lambda client: client.post("/v1/sql", content=body, headers={"Content-Type": kind}))
+    response = world.with_client(lambda client: client.post("/v1/sql", content=body, headers={"Content-Type": kind}))
     assert isinstance(response, httpx.Response)
     assert response.status_code == status
     assert said in error_of(response)["what"]
@@ -223,7 +223,7 @@ def test_of_a_single_statement_a_second_one_is_refused_before_the_first_is_run(
     world: World, text: str, path: str
 ) -> None:
     body = {"sql": text, "single": True}
-    response = world.asked(lambda client: client.post(path, json=body))
+    response = world.with_client(lambda client: client.post(path, json=body))
     assert response.status_code == 400
     assert "2 statements" in error_of(response)["what"]
     assert rows_of(world.sql("SHOW VIEWS")) == []
@@ -231,7 +231,7 @@ def test_of_a_single_statement_a_second_one_is_refused_before_the_first_is_run(
 
 @pytest.mark.parametrize("text", ["SELECT ';' AS a -- ;", "SELECT ';' AS a; ", ";SELECT ';' AS a;/* ; */;"])
 def test_a_single_statement_may_have_semicolons_around_it(world: World, text: str) -> None:
-    response = world.asked(lambda client: client.post("/v1/sql", json={"sql": text, "single": True}))
+    response = world.with_client(lambda client: client.post("/v1/sql", json={"sql": text, "single": True}))
     assert rows_of(response) == [{"a": ";"}]
 
 

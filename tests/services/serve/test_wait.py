@@ -41,7 +41,7 @@ class Waited(World):
         return session
 
     def wait(self, members: object, view: str = "kept") -> httpx.Response:
-        found = self.asked(lambda client: client.post(f"/v1/views/{view}/wait", json=members))
+        found = self.with_client(lambda client: client.post(f"/v1/views/{view}/wait", json=members))
         assert isinstance(found, httpx.Response)
         return found
 

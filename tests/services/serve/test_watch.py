@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.clock import now_ms
-from dovetail.services.serve.watch.metrics_window import MetricsWindow, QueryReadings
-from dovetail.services.serve.watch.reading import QueryReading
+from dovetail.services.serve.watch.metrics_window import MetricsWindow, QuerySamples
+from dovetail.services.serve.watch.query_sample import QuerySample
 from dovetail.services.serve.watch.watcher import Watcher
 from dovetail.services.session import Session
 from dovetail.services.session.context import silent, unasked
@@ -26,22 +26,22 @@ from tests.services.serve.world import World, error_of
 
 FIGURES = st.one_of(st.floats(0, 1e12), st.just(math.nan))
 READINGS = st.lists(
-    st.builds(QueryReading, at_ms=st.just(0.0), rows_in=FIGURES, rows_out=FIGURES, ended=FIGURES, read=FIGURES),
+    st.builds(QuerySample, at_ms=st.just(0.0), rows_in=FIGURES, rows_out=FIGURES, ended=FIGURES, read=FIGURES),
     max_size=40,
 )
 
 
-def hour_of(readings: list[QueryReading], most: int = 720) -> QueryReadings:
+def hour_of(samples: list[QuerySample], most: int = 720) -> QuerySamples:
     hour = MetricsWindow(most)
-    for reading in readings:
-        hour.add(reading)
-    return hour.readings()
+    for sample in samples:
+        hour.add(sample)
+    return hour.samples()
 
 
 def test_rates_are_per_second_and_a_count_that_falls_begins_anew() -> None:
-    rates = hour_of(
-        [QueryReading(0, rows_out=0), QueryReading(2000, rows_out=10), QueryReading(4000, rows_out=4)]
-    ).rates("rows_out")
+    rates = hour_of([QuerySample(0, rows_out=0), QuerySample(2000, rows_out=10), QuerySample(4000, rows_out=4)]).rates(
+        "rows_out"
+    )
     assert rates[0] == 5
     assert math.isnan(rates[1])
 
@@ -49,18 +49,18 @@ def test_rates_are_per_second_and_a_count_that_falls_begins_anew() -> None:
 def test_latency_is_how_long_the_first_record_has_waited_and_a_batch() -> None:
     """Record 11 is seen at 1 s; the query is at 10 until 3 s, and has read all at 4 s."""
     places = [(0, 10, 10), (1000, 11, 10), (2000, 15, 10), (3000, 15, 10), (4000, 15, 15)]
-    hour = hour_of([QueryReading(at, ended=ended, read=read, batch_ms=100) for at, ended, read in places])
+    hour = hour_of([QuerySample(at, ended=ended, read=read, batch_ms=100) for at, ended, read in places])
     assert hour.latencies().tolist() == [100, 100, 1100, 2100, 100]
     assert hour.now()["lag"] == 0
 
 
 @given(READINGS, st.integers(2, 20), st.integers(1, 10))
-def test_what_is_kept_is_bounded_and_the_last(readings: list[QueryReading], most: int, points: int) -> None:
+def test_what_is_kept_is_bounded_and_the_last(samples: list[QuerySample], most: int, points: int) -> None:
     """Whatever is not known: nothing fails, figures are as long as what is kept, and none is below 0."""
-    readings = [replace(one, at_ms=float(place)) for place, one in enumerate(readings, start=1)]
-    hour = hour_of(readings, most)
-    kept = readings[-most:]
-    series = hour.series() if readings else {}
+    samples = [replace(one, at_ms=float(place)) for place, one in enumerate(samples, start=1)]
+    hour = hour_of(samples, most)
+    kept = samples[-most:]
+    series = hour.series() if samples else {}
     assert all(len(values) == len(kept) for values in series.values())
     assert series.get("at_ms", []) == [one.at_ms for one in kept]
     rates = hour.rates("rows_out", points)
@@ -77,16 +77,16 @@ def test_readings_that_come_while_one_asks_are_not_among_them() -> None:
     def look() -> None:
         while not over.is_set():
             for hour in hours:
-                hour.add(QueryReading(1.0, rows_in=2.0))
+                hour.add(QuerySample(1.0, rows_in=2.0))
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     looking = threading.Thread(target=look)
-    hours[0].add(QueryReading(1.0, rows_in=2.0))
+    hours[0].add(QuerySample(1.0, rows_in=2.0))
     looking.start()
     try:
         for _ in range(300):
-            series = hours[0].readings().series()
+            series = hours[0].samples().series()
             assert len({len(values) for values in series.values()}) == 1
     finally:
         over.set()
@@ -121,7 +121,7 @@ def test_what_keeps_it_from_looking_is_told(tmp_path: Path) -> None:
 
 def test_what_was_not_seen_is_not_there(tmp_path: Path) -> None:
     def ask(path: str) -> httpx.Response:
-        response = World(tmp_path).asked(lambda client: client.get(path))
+        response = World(tmp_path).with_client(lambda client: client.get(path))
         assert isinstance(response, httpx.Response)
         return response
 

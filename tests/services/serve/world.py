@@ -51,7 +51,7 @@ class World:
         """The header of a user who is added."""
         return {"Authorization": f"Bearer {UserFile.of(self.settings).add(name, role, now_ms())}"}
 
-    def asked(self, ask: Callable[[httpx.AsyncClient], Awaitable[Any]]) -> Any:
+    def with_client(self, ask: Callable[[httpx.AsyncClient], Awaitable[Any]]) -> Any:
         """What ``ask`` gives, who has a client of a service in this process."""
 
         async def run() -> Any:
@@ -69,7 +69,7 @@ class World:
         async def ask(client: httpx.AsyncClient) -> httpx.Response:
             return await client.post("/v1/sql", content=text, headers=PLAIN | headers)
 
-        response = self.asked(ask)
+        response = self.with_client(ask)
         assert isinstance(response, httpx.Response)
         return response
 

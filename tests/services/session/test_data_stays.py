@@ -159,14 +159,14 @@ def test_cascade_names_what_goes_and_asks(session: Session) -> None:
     assert error.what == "DROP STREAM s CASCADE also drops view w, view v"
     assert "--yes" in error.fix
     assert "confirm=agreed" in error.fix
-    asked: list[str] = []
+    questions: list[str] = []
 
     def no(what: str) -> bool:
-        asked.append(what)
+        questions.append(what)
         return False
 
     assert message_of(cascading(session, no), "DROP STREAM s CASCADE WITH DATA") == "nothing was dropped"
-    assert asked == ["DROP STREAM s CASCADE WITH DATA also drops view w, view v, and the records of their topics"]
+    assert questions == ["DROP STREAM s CASCADE WITH DATA also drops view w, view v, and the records of their topics"]
     assert [relation.name for relation in session.context.catalog.relations()] == ["s", "v", "w"]
     text = message_of(cascading(session, agreed), "DROP STREAM s CASCADE")
     assert text.startswith("dropped view w, view v, stream s; the records stay in the topic s")

@@ -52,7 +52,7 @@ def session(running: Stack) -> Iterator[Session]:
         leave_nothing(opened)
 
 
-def asked(session: Session, statement: str) -> Rows:
+def dry_run(session: Session, statement: str) -> Rows:
     [result] = session.run(statement)
     assert isinstance(result, Rows)
     return result
@@ -63,7 +63,7 @@ def test_it_shows_what_a_view_of_the_new_query_has_more_and_less(session: Sessio
     session.run(f"CREATE OR REPLACE MATERIALIZED VIEW other AS {query} WITH DATA")
     settle(session, "other")
     before, after = (Counter(rows_of(session, f"SELECT * FROM table({name})")) for name in (view, "other"))
-    shown = asked(session, f"ALTER VIEW {view} AS {query} DRY RUN")
+    shown = dry_run(session, f"ALTER VIEW {view} AS {query} DRY RUN")
     assert {tuple(row.values()) for row in shown.table.to_pylist()} == {
         *((*row, times) for row, times in (after - before).items()),
         *((*row, -times) for row, times in (before - after).items()),
@@ -75,21 +75,21 @@ def test_it_shows_what_a_view_of_the_new_query_has_more_and_less(session: Sessio
 
 def test_the_query_that_a_view_has_changes_nothing(session: Session) -> None:
     query = "SELECT user_id, sum(amount) AS amount FROM orders GROUP BY user_id"
-    shown = asked(session, f"ALTER VIEW totals AS {query} DRY RUN")
+    shown = dry_run(session, f"ALTER VIEW totals AS {query} DRY RUN")
     assert (shown.table.num_rows, shown.note) == (0, "totals would keep its 4 rows")
 
 
 def test_rows_of_a_key_count_as_changed(session: Session) -> None:
     query = "SELECT user_id, sum(amount) + 1 AS amount FROM orders WHERE user_id > 1 GROUP BY user_id"
-    shown = asked(session, f"ALTER VIEW totals AS {query} DRY RUN")
+    shown = dry_run(session, f"ALTER VIEW totals AS {query} DRY RUN")
     assert "0 keys new, 2 with another row, 2 gone; 6 of 6 changes shown" in shown.note
     assert [row["_tp_delta"] for row in shown.table.to_pylist()[1:3]] == [-1, 1]
 
 
 def test_an_added_column_changes_each_row_that_has_a_value_there(session: Session) -> None:
     query = "SELECT user_id, sum(amount) AS amount, nullif(count(*), 1) AS n FROM orders GROUP BY user_id"
-    assert "would gain 0 rows and lose 0" not in asked(session, f"ALTER VIEW totals AS {query} DRY RUN").note
-    assert asked(session, f"ALTER VIEW totals AS {query} DRY RUN").note == "totals would keep its 4 rows"
+    assert "would gain 0 rows and lose 0" not in dry_run(session, f"ALTER VIEW totals AS {query} DRY RUN").note
+    assert dry_run(session, f"ALTER VIEW totals AS {query} DRY RUN").note == "totals would keep its 4 rows"
 
 
 def test_explain_alter_says_what_changes_who_reads_and_how_much(session: Session) -> None:

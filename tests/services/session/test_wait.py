@@ -45,7 +45,7 @@ def context(tmp_path: Path) -> Iterator[AtHand]:
     catalog.close()
 
 
-def asked(text: str) -> WaitFor:
+def parsed(text: str) -> WaitFor:
     statement = parse_one(text)
     assert isinstance(statement, WaitFor)
     return statement
@@ -53,7 +53,7 @@ def asked(text: str) -> WaitFor:
 
 def wait(context: AtHand, text: str) -> str:
     """Without a wait where it is not so yet."""
-    return wait_for(context, asked(f"WAIT FOR {text} TIMEOUT 0")).text
+    return wait_for(context, parsed(f"WAIT FOR {text} TIMEOUT 0")).text
 
 
 def inclusion(context: AtHand, view: str, ends: Ends) -> Inclusion:
@@ -77,7 +77,7 @@ def test_a_record_is_included_once_it_was_read_and_what_came_of_it_is_committed(
         wait(context, "priced TO INCLUDE orders[0]@123")
     assert late.value.where.startswith("priced has read it, and a transaction of priced is open; ")
     context.topics.hidden.clear()
-    included = await_included(context, asked("WAIT FOR priced TO INCLUDE orders[0]@123 TIMEOUT 0"))
+    included = await_included(context, parsed("WAIT FOR priced TO INCLUDE orders[0]@123 TIMEOUT 0"))
     assert (included.topic, included.ends) == ("priced", {0: 57})
 
 
@@ -232,7 +232,7 @@ def test_a_wait_that_nobody_wants_any_more_ends(context: AtHand) -> None:
     interruption = Interruption()
     interruption.ask()
     with interruption.of_this_thread(), pytest.raises(Interrupted):
-        await_included(context, asked("WAIT FOR priced TO INCLUDE orders[0]@4 TIMEOUT 600"))
+        await_included(context, parsed("WAIT FOR priced TO INCLUDE orders[0]@4 TIMEOUT 600"))
 
 
 def test_a_long_wait_says_how_far_it_is(context: AtHand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ def test_a_long_wait_says_how_far_it_is(context: AtHand, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(waiting, "_SAY_AFTER_S", -1.0)
     telling = AtHand(context.settings, context.catalog, context.brokers, say=say, given=context.topics)
-    assert wait_for(telling, asked("WAIT FOR priced TO INCLUDE orders[0]@4")).text == "priced includes orders[0]@4"
+    assert wait_for(telling, parsed("WAIT FOR priced TO INCLUDE orders[0]@4")).text == "priced includes orders[0]@4"
     assert said == ["priced has read orders[0] to 0 of 5", "priced has read orders[0] to 4 of 5"]
 
 

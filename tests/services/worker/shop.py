@@ -108,7 +108,7 @@ class Shop:
         written = self.log.read_bytes()[goods.log_start :].decode()
         return [[int(key) for key in keys.split(",")] for keys in lookups.findall(written)]
 
-    def asked(self, goods: Goods) -> list[int]:
+    def queried_keys(self, goods: Goods) -> list[int]:
         """Every key as often as the server was asked for it."""
         return sorted(key for keys in self.statements(goods) for key in keys)
 
@@ -120,7 +120,7 @@ class Shop:
             holder.cursor().execute(f"LOCK TABLES shop.{goods.table} WRITE")
             yield
 
-    def is_asked(self, goods: Goods) -> bool:
+    def is_queried(self, goods: Goods) -> bool:
         """Whether a lookup waits for its answer at the server."""
         [(waiting,)] = self.database.rows(
             "SELECT COUNT(*) FROM information_schema.processlist "

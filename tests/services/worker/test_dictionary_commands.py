@@ -48,7 +48,7 @@ def executed(types: list[pa.DataType], held: Any, given: Any) -> tuple[Outcome, 
         assert command is not None
         outcome = DictionaryCommands({"d": layout}, {"d": KeyReader(definition)}).execute(command)
         layout.lookup([held], NOW_MS)
-        return outcome, len(source.asked)
+        return outcome, len(source.fetched)
 
 
 @pytest.mark.parametrize("kind", KEYS)
@@ -76,7 +76,7 @@ def test_a_key_that_is_cached_as_absent_is_told(kind: str) -> None:
         assert miss["place"] == 0
         assert 0 <= miss["asked_ms_ago"] < 10_000
         assert 0 < miss["left_ms"] <= 10_000
-        assert len(source.asked) == 1
+        assert len(source.fetched) == 1
         assert layout.misses([key], wall_clock_ms() + 10_000) == {}
         layout.invalidate()
         assert commands.execute(command) == Outcome(True, {"misses": []})
@@ -94,6 +94,6 @@ def test_a_key_that_is_cached_as_absent_is_told(kind: str) -> None:
 @pytest.mark.parametrize(("kind", "given"), [("date", "soon"), ("integer", "p1"), ("several", ["eu"]), ("text", None)])
 def test_what_is_no_key_is_refused(kind: str, given: Any) -> None:
     types, key = KEYS[kind]
-    outcome, asked = executed(types, key, given)
-    assert (outcome.ok, asked) == (False, 1)
+    outcome, fetches = executed(types, key, given)
+    assert (outcome.ok, fetches) == (False, 1)
     assert "is no key of d" in outcome.error

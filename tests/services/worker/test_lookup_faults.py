@@ -93,22 +93,22 @@ def test_a_slow_source_slows_and_loses_nothing(world: World, shop: Shop) -> None
     world.drained(goods.view, goods.orders)
     assert found(world, goods.view) == expected(range(written()), _MANY_KEYS)
     # Slow is not gone: nothing was given up and asked for again.
-    assert shop.asked(goods) == list(range(written()))
+    assert shop.queried_keys(goods) == list(range(written()))
 
 
-@pytest.mark.parametrize("how", ["cut", "killed", "frozen"])
-def test_a_source_that_is_gone_is_waited_for(world: World, shop: Shop, how: str) -> None:
+@pytest.mark.parametrize("fault", ["cut", "killed", "frozen"])
+def test_a_source_that_is_gone_is_waited_for(world: World, shop: Shop, fault: str) -> None:
     goods = shop.goods(world, timeout_s=0.5)
     with load(world, goods, _MANY_KEYS) as written:
         child = world.start(goods.view)
         await_more(world, goods.view)
-        break_source(shop, how)
+        break_source(shop, fault)
         errors = figure(child, "source_errors")
         world.until(lambda: figure(child, "source_errors") >= errors + 3)
         world.until(lambda: world.catalog.query(goods.view).actual is Actual.RECOVERING)
         assert "MySQL" in (world.catalog.query(goods.view).error or "")
         assert child.ended() is None
-        mend_source(shop, how)
+        mend_source(shop, fault)
         await_more(world, goods.view)
         world.until(lambda: world.catalog.query(goods.view).actual is Actual.RUNNING)
     world.drained(goods.view, goods.orders)
@@ -160,8 +160,8 @@ def test_a_row_that_cannot_be_used_takes_its_own_key_with_it(world: World, polic
 
 
 @pytest.mark.parametrize("layout", ["HYBRID_HASH_CACHE(TTL 3600 PATH 'alone')", "CACHE()"])
-@pytest.mark.parametrize("how", ["SYSTEM RELOAD DICTIONARY {name}", "{ddl}"])
-def test_what_redis_holds_goes_without_a_worker(world: World, shop: Shop, layout: str, how: str) -> None:
+@pytest.mark.parametrize("statement", ["SYSTEM RELOAD DICTIONARY {name}", "{ddl}"])
+def test_what_redis_holds_goes_without_a_worker(world: World, shop: Shop, layout: str, statement: str) -> None:
     """And where Redis does not answer, the refresh is not said to be done."""
     name, table = f"alone{world.number}", f"alone{world.number}"
     world.fill(table, [(1, "pen")], "id PRIMARY KEY, name")
@@ -182,14 +182,14 @@ def test_what_redis_holds_goes_without_a_worker(world: World, shop: Shop, layout
     assert looked_up() == "pen"
     shop.redis.pause()
     with pytest.raises(ServiceUnavailable):
-        world.execute(how.format(name=name, ddl=ddl))
+        world.execute(statement.format(name=name, ddl=ddl))
     shop.redis.resume()
-    world.execute(how.format(name=name, ddl=ddl))
+    world.execute(statement.format(name=name, ddl=ddl))
     assert looked_up() == "quill"
 
 
-def break_source(shop: Shop, how: str) -> None:
-    match how:
+def break_source(shop: Shop, fault: str) -> None:
+    match fault:
         case "cut":
             shop.between.close()
         case "killed":
@@ -198,8 +198,8 @@ def break_source(shop: Shop, how: str) -> None:
             shop.database.pause()
 
 
-def mend_source(shop: Shop, how: str) -> None:
-    match how:
+def mend_source(shop: Shop, fault: str) -> None:
+    match fault:
         case "cut":
             shop.between.open()
         case "killed":
@@ -216,7 +216,7 @@ def test_a_worker_killed_while_it_looks_up_leaves_its_batch_to_the_next(world: W
             child = world.start(goods.view, worker=f"life{life}")
             await_more(world, goods.view)
             with shop.held(goods):
-                world.until(lambda: shop.is_asked(goods))
+                world.until(lambda: shop.is_queried(goods))
                 world.kill(child)
     world.start(goods.view, worker="last")
     world.drained(goods.view, goods.orders)
@@ -236,7 +236,7 @@ def test_workers_join_and_leave_under_load(world: World, shop: Shop) -> None:
     world.drained(goods.view, goods.orders)
     assert world.stop(second) == 0
     assert found(world, goods.view) == expected(range(written()), keys)
-    assert shop.asked(goods) == list(range(min(written(), keys)))
+    assert shop.queried_keys(goods) == list(range(min(written(), keys)))
 
 
 def test_two_workers_that_miss_the_same_keys_at_once_ask_once(world: World, shop: Shop) -> None:
@@ -252,7 +252,7 @@ def test_two_workers_that_miss_the_same_keys_at_once_ask_once(world: World, shop
             world.until(lambda missed=missed: all(map(int.__gt__, misses(children), missed)))  # type: ignore[misc]
         world.drained(goods.view, goods.orders)
     assert found(world, goods.view) == [(n, name_of(n // 2)) for n in range(2 * rounds * keys)]
-    assert shop.asked(goods) == list(range(rounds * keys))
+    assert shop.queried_keys(goods) == list(range(rounds * keys))
     assert sum(figure(child, "coalesced") for child in children) > 0
 
 

@@ -76,14 +76,14 @@ def test_what_a_batch_waits_for_is_known_until_it_is_answered() -> None:
             raise ServiceUnavailable("the source is away")
 
     def look() -> None:
-        seen.append(asked.waits_for)
+        seen.append(retrying.waits_for)
         away[0] = not any(seen)
 
-    asked = Retries(Echo(before), 0, "q", 30.0, closing, look)
-    assert outcomes(asked.answers(fetch(0, 4).records)) == [4]
+    retrying = Retries(Echo(before), 0, "q", 30.0, closing, look)
+    assert outcomes(retrying.answers(fetch(0, 4).records)) == [4]
     assert seen[0] == ""  # it may be there again at once
     assert "the source is away" in seen[-1]
-    assert asked.waits_for == ""
+    assert retrying.waits_for == ""
 
 
 def test_a_lane_that_closes_waits_no_longer() -> None:

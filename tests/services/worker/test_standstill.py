@@ -17,9 +17,9 @@ class Topic:
     def __init__(self, ends: Mapping[int, int]) -> None:
         self.ends: Mapping[int, int] | None = ends
         self.now_s = 0.0
-        self._standstill = Standstill(self._asked, patience_s=PATIENCE_S, let_go_s=LET_GO_S, clock=lambda: self.now_s)
+        self._standstill = Standstill(self._ends, patience_s=PATIENCE_S, let_go_s=LET_GO_S, clock=lambda: self.now_s)
 
-    def _asked(self, partitions: Collection[int]) -> Mapping[int, int]:
+    def _ends(self, partitions: Collection[int]) -> Mapping[int, int]:
         if self.ends is None:
             raise ServiceUnavailable("away")
         return {partition: self.ends[partition] for partition in partitions}

@@ -30,8 +30,8 @@ def test_rows_are_answered_from_the_whole_history_though_it_was_read_in_parts_an
     for word in ("old", "new"):
         rows = [{"id": n, "k": n, "name": f"{word} {n}"} for n in range(USERS)]
         send(broker, users, rows, keys=[{"id": n} for n in range(USERS)])
-    asked = [{"k": n * USERS // ORDERS, "a": f"order {n}"} for n in range(ORDERS)]
-    send(broker, orders, asked, keys=[{"k": n} for n in range(ORDERS)])
+    order_rows = [{"k": n * USERS // ORDERS, "a": f"order {n}"} for n in range(ORDERS)]
+    send(broker, orders, order_rows, keys=[{"k": n} for n in range(ORDERS)])
     chosen = {"brokers": broker, "name": "enriched_late", "flow": "enriched", "left": orders, "right": users}
     checkpoint = Checkpoint(LocalFolder(tmp_path / "enriched_late"))
 
@@ -41,7 +41,7 @@ def test_rows_are_answered_from_the_whole_history_though_it_was_read_in_parts_an
     send(broker, orders, [{"k": USERS - 1, "a": "after the kill"}])
     HostedQueries(tmp_path, {**chosen, "records_per_batch": PER_BATCH}).finish()
 
-    expected = Counter({(row["k"], row["a"], f"new {row['k']}"): 1 for row in asked})
+    expected = Counter({(row["k"], row["a"], f"new {row['k']}"): 1 for row in order_rows})
     expected[USERS - 1, "after the kill", f"new {USERS - 1}"] = 1
     assert multiset(values(broker, "enriched_late")) == expected
 

@@ -100,18 +100,18 @@ def test_one_that_is_held_begins_nothing_whatever_comes(watch: EndsWatch, broker
     watch.hold("held")
     held, free = source("held", "held"), source("free", "free")
     with ThreadPoolExecutor() as waiting:
-        asked = [waiting.submit(held.ask, None, 0.0), waiting.submit(free.ask, None, 0.0)]
-        assert asked[1].result(LONG_S) is not None
+        pending = [waiting.submit(held.ask, None, 0.0), waiting.submit(free.ask, None, 0.0)]
+        assert pending[1].result(LONG_S) is not None
         _until(partial(_waits, watch, "held"))
         free.ask({"free": {"0": 1}}, 0.5)
-        assert not asked[0].done()
+        assert not pending[0].done()
         watch.release("held")
-        assert asked[0].result(LONG_S) is not None
+        assert pending[0].result(LONG_S) is not None
         watch.hold("held")
-        asked = [waiting.submit(held.ask, None, 0.0)]
+        pending = [waiting.submit(held.ask, None, 0.0)]
         _until(partial(_waits, watch, "held"))
         held.close()
-        assert asked[0].result(LONG_S) is None
+        assert pending[0].result(LONG_S) is None
     _until(lambda: watch.silence("held") is None)
     # Another life of it is not held.
     again = held.ask(None, 0.0)
@@ -121,15 +121,15 @@ def test_one_that_is_held_begins_nothing_whatever_comes(watch: EndsWatch, broker
 
 def test_a_wait_has_a_number_of_its_own(watch: EndsWatch, broker: str, source: Source) -> None:
     make_topic(broker, "twice")
-    asking = source("q", "twice")
+    ends_source = source("q", "twice")
     numbers = []
     with ThreadPoolExecutor() as waiting:
         for end in (0, 1):
-            asked = waiting.submit(asking.ask, {"twice": {"0": end}}, LONG_S)
+            pending = waiting.submit(ends_source.ask, {"twice": {"0": end}}, LONG_S)
             _until(lambda: watch.silence("q") is not None)
             numbers.append(watch.silence("q"))
             send(broker, "twice", [{"k": 1}])
-            assert asked.result(LONG_S) is not None
+            assert pending.result(LONG_S) is not None
     assert numbers[0] != numbers[1]
 
 
@@ -198,13 +198,13 @@ def test_a_query_over_a_topic_that_was_made_again_begins_at_once(watch: EndsWatc
 
 def test_a_source_that_ends_waits_no_longer(watch: EndsWatch, broker: str, source: Source) -> None:
     make_topic(broker, "left")
-    asking = source("q", "left")
+    ends_source = source("q", "left")
     with ThreadPoolExecutor() as waiting:
-        asked = waiting.submit(asking.ask, {"left": {"0": 0}}, LONG_S)
+        pending = waiting.submit(ends_source.ask, {"left": {"0": 0}}, LONG_S)
         _until(lambda: watch.silence("q") is not None)
-        asking.close()
+        ends_source.close()
         _until(lambda: watch.silence("q") is None)
-        assert asked.result(LONG_S) is None
+        assert pending.result(LONG_S) is None
 
 
 def test_without_a_watch_there_is_no_answer() -> None:

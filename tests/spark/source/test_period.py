@@ -52,9 +52,9 @@ def test_a_source_waits_at_the_watch_though_its_topic_has_grown(broker: str) -> 
     assert first["periodic"] == {"0": 1}
     send(broker, "periodic", [{}])
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(reader.latestOffset, first, ReadAllAvailable())
+        pending = pool.submit(reader.latestOffset, first, ReadAllAvailable())
         while watch.silence(job.source) is None:
-            assert not asked.done()
+            assert not pending.done()
         watch.close()
-        assert asked.result() == first
+        assert pending.result() == first
     reader.stop()

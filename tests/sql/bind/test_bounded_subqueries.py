@@ -150,8 +150,8 @@ def test_the_answer_is_that_of_duckdb(world: World, batch: duckdb.DuckDBPyConnec
     assert Counter(tuple(row.values()) for row in world.engine.snapshot(query)) == Counter(wanted)
 
 
-@pytest.mark.parametrize("asked", [">= ALL", "> ANY", "<> ANY"])
-def test_what_is_not_asked_says_what_to_write(world: World, asked: str) -> None:
+@pytest.mark.parametrize("quantifier", [">= ALL", "> ANY", "<> ANY"])
+def test_what_is_not_asked_says_what_to_write(world: World, quantifier: str) -> None:
     with pytest.raises(Unsupported, match="over a subquery") as refused:
-        world.engine.snapshot(f"SELECT id FROM table(held) WHERE v {asked} (SELECT w FROM table(seen) AS s)")
+        world.engine.snapshot(f"SELECT id FROM table(held) WHERE v {quantifier} (SELECT w FROM table(seen) AS s)")
     assert "SELECT max" in refused.value.fix

@@ -34,7 +34,7 @@ def world() -> World:
     return world
 
 
-def asked(world: World, query: str) -> None:
+def plan(world: World, query: str) -> None:
     if world.plan(query).bounded:
         world.engine.snapshot(query)
 
@@ -54,7 +54,7 @@ def test_what_is_mutated_is_answered_or_refused(world: World, seed: int) -> None
     chance = random.Random(seed)
     for query in (mutated(chance) for _ in range(200)):
         try:
-            asked(world, query)
+            plan(world, query)
         except InternalError as fault:
             pytest.fail(f"{query}\n{fault}")
         except DovetailError:
@@ -73,7 +73,7 @@ def test_what_is_mutated_is_answered_or_refused(world: World, seed: int) -> None
 )
 def test_what_cannot_be_is_refused(world: World, query: str) -> None:
     with pytest.raises(DovetailError) as fault:
-        asked(world, query)
+        plan(world, query)
     assert fault.value.what
     assert fault.value.where
     assert not isinstance(fault.value, InternalError)

@@ -72,7 +72,7 @@ def test_lateral_adds_up_to_the_batch_result(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("lateral", "said"),
     [
         (", LATERAL (SELECT w FROM seen AS s WHERE s.w > h.v ORDER BY w, id LIMIT 2) AS x", "by no equality"),
         (", LATERAL (SELECT max(w) AS m FROM seen AS s WHERE s.w > h.v) AS x", "a value of the rows for which"),
@@ -83,7 +83,7 @@ def test_lateral_adds_up_to_the_batch_result(query: str) -> None:
         (" CROSS APPLY (SELECT w FROM seen AS s WHERE s.k = h.k) AS x", "APPLY"),
     ],
 )
-def test_what_lateral_cannot_be(asked: str, said: str) -> None:
+def test_what_lateral_cannot_be(lateral: str, said: str) -> None:
     with pytest.raises(SqlError, match=said) as refused:
-        World.of(*TABLES).plan(f"SELECT h.id FROM held AS h{asked}")
+        World.of(*TABLES).plan(f"SELECT h.id FROM held AS h{lateral}")
     assert refused.value.fix

@@ -104,12 +104,12 @@ def test_an_outer_static_join_pads_at_once_and_null_matches_only_if_safe() -> No
 
 
 def test_a_static_join_that_asks_adds_no_column_but_its_mark() -> None:
-    asked = {kind: _static(kind=kind, mark="m").bound(SNAPSHOT)(ROWS) for kind in EXISTENCE_JOINS}
-    assert asked[JoinKind.SEMI]["t.a"].to_pylist() == [2, 4]
-    assert asked[JoinKind.ANTI]["t.a"].to_pylist() == [1, None]
-    assert asked[JoinKind.ANTI].column_names == ROWS.column_names
-    assert asked[JoinKind.MARK].column_names == ["t.a", "t.s", "m", ARRIVAL, DELTA]
-    assert asked[JoinKind.MARK]["m"].to_pylist() == [False, True, False, True]
+    tested = {kind: _static(kind=kind, mark="m").bound(SNAPSHOT)(ROWS) for kind in EXISTENCE_JOINS}
+    assert tested[JoinKind.SEMI]["t.a"].to_pylist() == [2, 4]
+    assert tested[JoinKind.ANTI]["t.a"].to_pylist() == [1, None]
+    assert tested[JoinKind.ANTI].column_names == ROWS.column_names
+    assert tested[JoinKind.MARK].column_names == ["t.a", "t.s", "m", ARRIVAL, DELTA]
+    assert tested[JoinKind.MARK]["m"].to_pylist() == [False, True, False, True]
 
 
 def test_a_static_join_that_needs_no_column_of_its_table_still_has_its_rows() -> None:

@@ -123,8 +123,8 @@ def test_a_node_that_no_pass_knows_goes_through_all(planner: Planner, query: str
 def test_its_rows_are_those_below_it(planner: Planner) -> None:
     scan = next(node for node in walked(finished(planner, QUERIES[1], lambda node: node)) if isinstance(node, Scan))
     stranger = Stranger(scan)
-    asked = ("updates", "retracts", "grows", "unique_keys", "nullable", "not_null", "output_watermark", "bucket_key")
-    assert [getattr(stranger, name) for name in asked] == [getattr(scan, name) for name in asked]
+    names = ("updates", "retracts", "grows", "unique_keys", "nullable", "not_null", "output_watermark", "bucket_key")
+    assert [getattr(stranger, name) for name in names] == [getattr(scan, name) for name in names]
     assert stranger.partition_key == scan.partition_key
     assert stranger.event_time(scan.column(f"{scan.alias}.symbol")) is not None
 

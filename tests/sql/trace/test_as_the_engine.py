@@ -38,7 +38,7 @@ def test_every_value_gives_the_rows_of_the_engine(name: str) -> None:
     assert values
     for value in values:
         text = f"'{value}'" if isinstance(value, str) else str(value)
-        found = question.asked(f'"{column}" = {text}')
+        found = question.answered(f'"{column}" = {text}')
         made = Counter(row_values(row) for row in found.rows.to_pylist())
         assert made == Counter({row: count for row, count in emitted.items() if dict(row)[column] == value})
         assert found.behind.num_rows

@@ -87,16 +87,16 @@ class Case:
         assert isinstance(host, MemoryHost)
         return host.topics
 
-    def rows(self, asked: int) -> Counter[tuple[object, ...]]:
+    def rows(self, value: int) -> Counter[tuple[object, ...]]:
         """The rows of the batch that are asked for."""
         rows = (values(row) for row in self.question.world.engine._answered(self.batch))  # noqa: SLF001
-        return Counter(row for row in rows if row[self.place] == asked)
+        return Counter(row for row in rows if row[self.place] == value)
 
 
 @pytest.mark.parametrize("name", QUERIES)
 @settings(max_examples=tries(3))
-@given(written=records, asked=small)
-def test_the_named_records_are_enough(name: str, written: list[tuple[str, Row]], asked: int) -> None:
+@given(written=records, value=small)
+def test_the_named_records_are_enough(name: str, written: list[tuple[str, Row]], value: int) -> None:
     case = Case.of(name)
     case.hold({})
     for table, row in written:
@@ -105,11 +105,11 @@ def test_the_named_records_are_enough(name: str, written: list[tuple[str, Row]],
         else:
             case.question.world.insert(table, row)
     whole = {topic: list(found.records) for topic, found in case.topics.items()}
-    expected = case.rows(asked)
+    expected = case.rows(value)
 
-    found = case.question.asked(f"{QUERIES[name][1]} = {asked}")
+    found = case.question.answered(f"{QUERIES[name][1]} = {value}")
     assert Counter(values(row) for row in found.rows.to_pylist()) == expected
     named = {(stream, offset) for stream, offset, _ in places(found.behind)}
     assert bool(named) == bool(expected)
     case.hold({topic: [one for at, one in enumerate(every) if (topic, at) in named] for topic, every in whole.items()})
-    assert case.rows(asked) == expected
+    assert case.rows(value) == expected

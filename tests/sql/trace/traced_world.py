@@ -18,7 +18,7 @@ from dovetail.sql.planner import meeting_plan, stream_of
 from dovetail.sql.relations import Stream
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Select, Why
-from dovetail.sql.trace.answer import Traced, asked_terms, traced
+from dovetail.sql.trace.answer import Traced, condition_terms, traced
 from dovetail.sql.trace.demand import Values
 from dovetail.sql.trace.inputs import Batch
 from tests.conformance.memory import MemoryHost
@@ -87,16 +87,16 @@ class Question:
         plan, dialect = meeting_plan("q", statement, catalog)
         return Question(world, plan, dialect, columns)
 
-    def asked(self, where: str, **given: Any) -> Traced:
+    def answered(self, where: str, **given: Any) -> Traced:
         condition = parse_one(f"WHY q WHERE {where}", self.dialect.rules)
         assert isinstance(condition, Why)
         inputs = MemoryInputs(self.world, self.columns, **given)
-        return traced(self.query, asked_terms(condition.where, self.query, self.dialect), inputs)
+        return traced(self.query, condition_terms(condition.where, self.query, self.dialect), inputs)
 
 
 def why(world: World, query: str, where: str, **given: Any) -> Traced:
     """What a trace of ``query`` says of its rows for which ``where`` holds."""
-    return Question.of(world, query).asked(where, **given)
+    return Question.of(world, query).answered(where, **given)
 
 
 def places(lines: pa.Table) -> list[tuple[str, int, str]]:

@@ -78,7 +78,9 @@ def opened(shop: Shop, browser: Browser) -> Iterator[Opened]:
         page = context.new_page()
         page.on("console", heard)
         page.on("pageerror", failed)
-        page.on("request", lambda asked: None if asked.url.startswith(shop.address) else complaints.append(asked.url))
+        page.on(
+            "request", lambda request: None if request.url.startswith(shop.address) else complaints.append(request.url)
+        )
         page.goto(f"{shop.address}/#/{panel}")
         return page
 

@@ -39,7 +39,7 @@ class Visit:
 
     address: str
     page: Page
-    asked: int = 0
+    requests: int = 0
     posted: list[dict[str, Any]] = field(default_factory=list)
 
     def open(self, *parts: str) -> None:
@@ -48,8 +48,8 @@ class Visit:
         self.page.goto(f"{self.address}/#/{'/'.join(quote(part, safe='') for part in parts)}")
         expect(self.page.locator("main > *").first).to_be_visible()
         before = -1
-        while before != self.asked:
-            before = self.asked
+        while before != self.requests:
+            before = self.requests
             self.page.wait_for_timeout(_QUIET_MS)
 
     @property
@@ -76,7 +76,7 @@ def visit(tmp_path: Path, browser: Browser, stack: Stack) -> Iterator[Visit]:
         made.run("CREATE STREAM linked (a int64); CREATE VIEW v AS SELECT a FROM linked")
 
         def heard(request: Request) -> None:
-            made.asked += 1
+            made.requests += 1
             if request.method != "GET":
                 made.posted.append(json.loads(request.post_data or ""))
 

@@ -20,7 +20,7 @@ _MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\b
 
 
 def get(world: World, path: str) -> httpx.Response:
-    response = world.asked(lambda client: client.get(path))
+    response = world.with_client(lambda client: client.get(path))
     assert isinstance(response, httpx.Response)
     return response
 

@@ -14,7 +14,7 @@ UNKNOWN = float("nan")
 
 
 @dataclass(frozen=True)
-class QueryReading:
+class QuerySample:
     """Counts go on over restarts; NaN: not known.
 
     ended         sum of the ends of its inputs, as they were at this look
@@ -36,13 +36,13 @@ class QueryReading:
     state_bytes: float = UNKNOWN
 
     @staticmethod
-    def of(query: Query, ends: Ends, at_ms: float) -> QueryReading:
+    def of(query: Query, ends: Ends, at_ms: float) -> QuerySample:
         """``ends``: of topics, as far as they are known."""
         progress = query.progress
         counts = progress.get("counts", {})
         sizes = list(progress.get("state", {}).values())
         ended, read = _places(offsets_of(query), ends)
-        return QueryReading(
+        return QuerySample(
             at_ms,
             rows_in=_figure(counts, "rows_in"),
             rows_out=_figure(counts, "rows_out"),
