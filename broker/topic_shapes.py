@@ -116,7 +116,7 @@ class TopicAdmin:
         """Where all ends that is written now, be it committed or not. Raises UnknownName if there is no such topic."""
         return self._ends(topic, IsolationLevel.READ_UNCOMMITTED)
 
-    def settled_ends(self, topic: str) -> PartitionOffsets:
+    def quiescent_ends(self, topic: str) -> PartitionOffsets:
         """As ``ends``, when no transaction is open: a commit is answered before its records can be read.
 
         Where there always is an open one, what is committed by the end of the wait.

@@ -272,18 +272,18 @@ class BrokerWait:
 
 def fence(target: WriteTarget, partitions: int) -> int:
     """Abort what any earlier epoch of this query left open, and bar it from writing on; the greatest commit mark."""
-    marks = [-1]
+    batches = [-1]
     for partition in range(partitions):
         waited = BrokerWait(target)
         while True:
             try:
                 writer = TransactionalWriter(target, partition)
                 writer.take_over()
-                marks.append(writer.last_committed_batch)
+                batches.append(writer.last_committed_batch)
                 break
             except BrokerError as failure:
                 waited.after(failure)
-    return max(marks)
+    return max(batches)
 
 
 def transactional_producer(target: WriteTarget, partition: int) -> TopicProducer:

@@ -44,8 +44,8 @@ def _greatest_of_each(decoded: pa.Table, schema: StreamSchema) -> np.ndarray:
     names = dict.fromkeys([*key, schema.version, ARRIVAL, DELTA])
     frame = pl.DataFrame(pl.from_arrow(decoded.select(list(names)))).with_row_index("position")
     deletes = pl.when(pl.col(DELTA) < 0).then(pl.col(ARRIVAL)).max().over(key)
-    standing = frame.filter(pl.col(DELTA) > 0, deletes.is_null() | (pl.col(ARRIVAL) > deletes))
-    ordered = standing.sort(schema.version, ARRIVAL, descending=[False, schema.first_stays], nulls_last=False)
+    current = frame.filter(pl.col(DELTA) > 0, deletes.is_null() | (pl.col(ARRIVAL) > deletes))
+    ordered = current.sort(schema.version, ARRIVAL, descending=[False, schema.first_stays], nulls_last=False)
     greatest = ordered.group_by(key, maintain_order=True).agg(pl.all().last()).sort(ARRIVAL)
     return greatest["position"].to_numpy().astype(np.int64)
 

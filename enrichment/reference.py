@@ -79,7 +79,7 @@ class ReferenceFlow:
     joins: Sequence[ReferenceLookup]
     identity: tuple[int, ...] = ()
     dangling: int = 0
-    _standing: list[tuple[Row, list[Row]]] = field(default_factory=list)
+    _current: list[tuple[Row, list[Row]]] = field(default_factory=list)
 
     def on_batch(self, records: Sequence[Record]) -> Counter[Row]:
         """The net changes of the output: row to signed count, without zeros."""
@@ -95,7 +95,7 @@ class ReferenceFlow:
 
     @property
     def _output(self) -> Counter[Row]:
-        return Counter(row for _, given in self._standing for row in given)
+        return Counter(row for _, given in self._current for row in given)
 
     def _answered(self, left: Row) -> list[Row]:
         rows = [left]
@@ -104,23 +104,23 @@ class ReferenceFlow:
         return rows
 
     def _upsert(self, row: Row, delta: int) -> None:
-        held = [entry for entry in self._standing if _part(entry[0], self.identity) == _part(row, self.identity)]
+        held = [entry for entry in self._current if _part(entry[0], self.identity) == _part(row, self.identity)]
         if delta < 0 and self.ingest is Ingest.CHANGELOG_KV and [other for other, _ in held] != [row]:
             self.dangling += 1
             return
         for entry in held:
-            self._standing.remove(entry)
+            self._current.remove(entry)
         if delta > 0:
-            self._standing.append((row, self._answered(row)))
+            self._current.append((row, self._answered(row)))
 
     def _change(self, row: Row, delta: int) -> None:
         """An insertion, or the retraction of the copy that came first."""
         if delta > 0:
-            self._standing.append((row, self._answered(row)))
+            self._current.append((row, self._answered(row)))
             return
-        for entry in self._standing:
+        for entry in self._current:
             if _part(entry[0], self.identity) == _part(row, self.identity):
-                self._standing.remove(entry)
+                self._current.remove(entry)
                 return
         self.dangling += 1
 

@@ -61,14 +61,14 @@ def _taken(
     wanted = Leadership(name, f"{socket.gethostname()}:{os.getpid()}", _until_ms())
     gone = _awaited_gone(catalog, name, clock, pause)
     # A lease that was given back ends at 0. No other time in it is believed: it is of its holder's clock.
-    standing = catalog.take_leadership(wanted, now_ms=0, after=gone)
-    if standing.holder != wanted.holder:
+    lease = catalog.take_leadership(wanted, now_ms=0, after=gone)
+    if lease.holder != wanted.holder:
         raise StackError(
-            f"another process is {what}: {standing.holder}",
+            f"another process is {what}: {lease.holder}",
             where="the catalog",
             fix="end that one first, or give this one a catalog of its own (DOVETAIL_CATALOG_URL)",
         )
-    return standing
+    return lease
 
 
 def _awaited_gone(
@@ -80,12 +80,12 @@ def _awaited_gone(
     """
     silence = Staleness(clock)
     first = catalog.leadership(name)
-    standing = first
-    while standing is not None and standing.until_ms and standing == first:
-        if _is_gone(standing.holder) or silence.seconds(name, standing.until_ms) > LEASE_S:
-            return standing.epoch
+    lease = first
+    while lease is not None and lease.until_ms and lease == first:
+        if _is_gone(lease.holder) or silence.seconds(name, lease.until_ms) > LEASE_S:
+            return lease.epoch
         pause(_LOOK_S)
-        standing = catalog.leadership(name)
+        lease = catalog.leadership(name)
     return None
 
 

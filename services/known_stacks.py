@@ -91,7 +91,7 @@ def found_settings(
     return found.settings(given or {})
 
 
-def elsewhere(settings: Settings) -> str:
+def other_stacks(settings: Settings) -> str:
     """What there is to say of running stacks where that of ``settings`` is not running; '' where there are none."""
     others = [str(known.folder) for known in _running() if known.data_dir != settings.data_dir]
     return f"; one runs that was started in {' and one in '.join(others)}" if others else ""

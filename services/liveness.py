@@ -19,7 +19,7 @@ _AT_REST = (Actual.FAILED, Actual.PAUSED)
 
 
 @dataclass(frozen=True)
-class Standing:
+class QueryStatus:
     """How a query is.
 
     state  as its runner says, or ``down`` where that is not there
@@ -43,15 +43,15 @@ class Standing:
         return f"{self.state}, to be {desired.value}" if on_its_way else self.state
 
     @property
-    def settled(self) -> bool:
+    def is_stable(self) -> bool:
         """Whether only its user can change how it is."""
         return self.healthy or self.query.actual is Actual.FAILED
 
 
-def standings(catalog: Catalog, now_ms: int) -> list[Standing]:
+def query_statuses(catalog: Catalog, now_ms: int) -> list[QueryStatus]:
     """Of all living queries, in order of creation."""
     away = unserved(catalog, now_ms)
-    return [standing(query, away) for query in catalog.queries()]
+    return [query_status(query, away) for query in catalog.queries()]
 
 
 def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
@@ -65,11 +65,11 @@ def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
     return away
 
 
-def standing(query: Query, away: Set[str]) -> Standing:
+def query_status(query: Query, away: Set[str]) -> QueryStatus:
     if query.engine in away and query.actual not in _AT_REST:
         runner = "lookup worker" if query.engine == Engine.FAUST else "Spark runner"
-        return Standing(query, DOWN, f"no {runner} has given a sign of life for 10 s")
-    return Standing(query, query.actual.value, _why(query))
+        return QueryStatus(query, DOWN, f"no {runner} has given a sign of life for 10 s")
+    return QueryStatus(query, query.actual.value, _why(query))
 
 
 def _why(query: Query) -> str:
@@ -79,15 +79,15 @@ def _why(query: Query) -> str:
     return f"{query.error}\n  next:  it is started again at {at:%H:%M:%S} UTC"
 
 
-def account(unwell: Iterable[Standing]) -> str:
+def account(unwell: Iterable[QueryStatus]) -> str:
     """A line for each, with its reason."""
     return "\n".join(f"{one.query.name} is {one.state}" + (f": {one.why}" if one.why else "") for one in unwell)
 
 
-def await_settled(look: Callable[[], list[Standing]], wait: Callable[[list[Standing]], bool]) -> list[Standing]:
+def await_stable(look: Callable[[], list[QueryStatus]], wait: Callable[[list[QueryStatus]], bool]) -> list[QueryStatus]:
     """The standings once all queries that are to run do, or have failed; or once ``wait`` is false of what is left."""
     while True:
         found = [one for one in look() if one.query.desired is Desired.RUNNING]
-        left = [one for one in found if not one.settled]
+        left = [one for one in found if not one.is_stable]
         if not left or not wait(left):
             return found

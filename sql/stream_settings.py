@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dovetail.changelog.encodings.registry import FORMATS, format_kind
-from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED
+from dovetail.changelog.encodings.schema_id_framing.subjects import SCHEMA_ID_FRAMED
 from dovetail.changelog.encodings.settings import DEBEZIUM, DEBEZIUM_AVRO, DEBEZIUM_JSON, KEY_ENCODE, KEY_FORMAT, OPTION
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.schema import WIRE_DELTA, Kind
@@ -148,7 +148,7 @@ def _expect_key(statement: CreateStream, where: str) -> None:
     schema = statement.schema
     kind = format_kind(schema.key.kind)
     said = KEY_FORMAT in statement.settings or KEY_ENCODE in statement.settings
-    if said and kind.name in IDENTIFIED and not schema.primary_key:
+    if said and kind.name in SCHEMA_ID_FRAMED and not schema.primary_key:
         raise Unsupported(
             f"a key of {kind.name} has the columns of a primary key, and there is none",
             where=where,

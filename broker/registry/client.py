@@ -38,7 +38,7 @@ class _TooMuch(Exception):
 
 
 @dataclass
-class _Gathered:
+class _Collected:
     """How much of a schema has come. One that is referred to twice counts twice, as whoever reads it reads it twice."""
 
     schemas: int = 0
@@ -123,27 +123,27 @@ class SchemaRegistryReader:
     def _whole(self, found: Mapping[str, Any]) -> SchemaDefinition:
         """One that is beyond the bounds is a definition of nothing: its values are rejected, and none is waited for."""
         try:
-            made = self._definition(found, _Gathered())
+            made = self._definition(found, _Collected())
         except _TooMuch:
             return SchemaDefinition(str(found.get("schemaType") or SchemaType.AVRO.value), "")
         return replace(made, compiled=compiled(made)) if made.kind == SchemaType.PROTOBUF else made
 
-    def _definition(self, found: Mapping[str, Any], gathered: _Gathered, depth: int = 0) -> SchemaDefinition:
+    def _definition(self, found: Mapping[str, Any], collected: _Collected, depth: int = 0) -> SchemaDefinition:
         kind, text = found.get("schemaType") or SchemaType.AVRO.value, found.get("schema")
         references = found.get("references") or []
         if not isinstance(text, str) or not isinstance(kind, str) or not isinstance(references, list):
             raise self._nonsense("no schema")
-        gathered.add(text, depth)
-        return SchemaDefinition(kind, text, tuple(self._referred(one, gathered, depth) for one in references))
+        collected.add(text, depth)
+        return SchemaDefinition(kind, text, tuple(self._referred(one, collected, depth) for one in references))
 
-    def _referred(self, one: Any, gathered: _Gathered, depth: int) -> tuple[str, SchemaDefinition]:
+    def _referred(self, one: Any, collected: _Collected, depth: int) -> tuple[str, SchemaDefinition]:
         match one:
             case {"name": str(name), "subject": str(subject), "version": int(version)}:
                 path = f"/subjects/{quote(subject, safe='')}/versions/{version}?deleted=true"
                 found = self._request("GET", path)
                 if found is None:
                     raise self._nonsense(f"no version {version} of {subject}, which a schema refers to")
-                return name, self._definition(found, gathered, depth + 1)
+                return name, self._definition(found, collected, depth + 1)
         raise self._nonsense("a reference without name, subject and version")
 
     def _request(self, method: str, path: str, body: Any = None) -> Mapping[str, Any] | None:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from dovetail.changelog.encodings import registry
 from dovetail.changelog.encodings.interface import Reads
-from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED
+from dovetail.changelog.encodings.schema_id_framing.subjects import SCHEMA_ID_FRAMED
 from dovetail.changelog.errors import RecordRejected
 from dovetail.changelog.formats.json_batch import NeedsRowDecoding, Positions, decline_where
 from dovetail.changelog.formats.json_types import described
@@ -45,7 +45,7 @@ class EnvelopeReader:
         wrapped = Member(PAYLOAD, pa.struct(parts))
         self._names = [member.name for member in self._members]
         self._keyed = reads.stream.kind is Kind.UPSERT
-        self._described = reads.format.kind in IDENTIFIED
+        self._described = reads.format.kind in SCHEMA_ID_FRAMED
         self._reader = registry.reader(replace(reads, members=(*envelope, wrapped)))
 
     def read(self, values: pa.Array) -> tuple[pa.Table, Positions | None]:

@@ -10,7 +10,7 @@ from dovetail.changelog.suggest import choice, suggestion
 
 Parameter = str | int | float | bool
 Parameters = Mapping[str, Parameter]
-_ELSEWHERE = {"database": "db", "username": "user", "hostname": "host"}
+_SYNONYMS = {"database": "db", "username": "user", "hostname": "host"}
 """What other systems call an option."""
 _SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
@@ -46,7 +46,7 @@ def read_options(options: Sequence[Option], given: Parameters, where: str) -> di
     for name, value in given.items():
         if name not in known:
             raise UnknownName(
-                f'there is no option "{name}"', where=where, fix=suggestion(_ELSEWHERE.get(name, name), known)
+                f'there is no option "{name}"', where=where, fix=suggestion(_SYNONYMS.get(name, name), known)
             )
         if known[name].refused:
             raise Unsupported(f"{name.upper()} has nothing to set here", where=where, fix=known[name].refused)

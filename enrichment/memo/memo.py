@@ -185,10 +185,10 @@ def _follow_keyed(rows: LeftRows, before: Mapping[bytes, Runs]) -> tuple[dict[by
     for place, (identity, delta, print_) in enumerate(zip(rows.identities, rows.deltas, rows.prints, strict=True)):
         now = followed.get(identity, Followed(0, ()))
         held = [copy for copy, _ in before.get(identity, {}).values()] if not now.taken else []
-        standing = [*(copy.print for copy in held), *(rows.prints[joined] for joined in now.joined)]
+        current = [*(copy.print for copy in held), *(rows.prints[joined] for joined in now.joined)]
         if delta > 0:
             now = Followed(now.taken + len(held), (place,))
-        elif print_ is None or (standing and standing[0] == print_):
+        elif print_ is None or (current and current[0] == print_):
             now = Followed(now.taken + len(held), ())
         else:
             dangling += 1

@@ -199,10 +199,10 @@ class Extreme:
     def updated(self, before: pa.Table, values: Values) -> list[pa.Array]:
         extremes = before.column(self._name).combine_chunks()
         lost = self._lost(extremes, values)
-        standing = np.setdiff1d(np.flatnonzero(extremes.is_valid().to_numpy(zero_copy_only=False)), lost)
+        unchanged = np.setdiff1d(np.flatnonzero(extremes.is_valid().to_numpy(zero_copy_only=False)), lost)
         come = values.where(values.deltas > 0)
-        groups = [standing, come.group]
-        candidates = [extremes.take(pa.array(standing)), come.values]
+        groups = [unchanged, come.group]
+        candidates = [extremes.take(pa.array(unchanged)), come.values]
         if self._ordered is not None and len(lost):
             found, next_values = self._ordered.extremes(values.groups.take(pa.array(lost)), self._greatest)
             groups.append(lost[found])

@@ -35,8 +35,8 @@ from dovetail.changelog.rows import Mask, Positions, equal_rows, numbered, numpy
 from dovetail.joins.aggregates.accumulators import Count
 from dovetail.joins.aggregates.aggregation import Aggregation, Closing, GroupFunction
 from dovetail.joins.aggregates.arguments import Argument
-from dovetail.joins.aggregates.gathered_rows import GatheredRows
 from dovetail.joins.aggregates.group_values import Values
+from dovetail.joins.aggregates.recomputed_aggregates import RecomputedAggregates
 from dovetail.joins.dataflow.ports import Port
 from dovetail.joins.dataflow.specification import OperatorSpec
 from dovetail.joins.inputs.change_normalizer import ChangeNormalizer
@@ -100,12 +100,12 @@ class AggregateOperator:
             )
             for number, (argument, over) in enumerate(_by_argument(spec.aggregations).items())
         }
-        self._gathered: GatheredRows | None = None
+        self._recomputed: RecomputedAggregates | None = None
         if spec.recomputed is not None:
-            self._gathered = GatheredRows(spec.recomputed, port.schema, self._keys, store, f"{name}.gathered")
+            self._recomputed = RecomputedAggregates(spec.recomputed, port.schema, self._keys, store, f"{name}.gathered")
         fields = [*self._keys, *self._rows.fields]
         fields += [field for one in self._arguments.values() for field in one.fields]
-        fields += self._gathered.fields if self._gathered is not None else []
+        fields += self._recomputed.fields if self._recomputed is not None else []
         order = spec.closing.column if spec.closing is not None else ""
         keys = self._keys.names
         self._groups = Arrangement(
@@ -152,8 +152,8 @@ class AggregateOperator:
         for name, argument in self._arguments.items():
             values = rows.column(name).combine_chunks()
             accumulated += argument.updated(before, Values(groups, number, values, deltas))
-        if self._gathered is not None:
-            accumulated += self._gathered.updated(groups, number, rows, deltas)
+        if self._recomputed is not None:
+            accumulated += self._recomputed.updated(groups, number, rows, deltas)
         after = pa.Table.from_arrays([*groups.columns, *accumulated], schema=self._groups.schema)
         return self._replaced(_GroupRows(before, place >= 0), _GroupRows(after, self._alive(after)))
 
@@ -184,7 +184,7 @@ class AggregateOperator:
         """The rows of the output, of groups with their accumulators."""
         columns = [groups.column(key) for key in self._spec.port.keys]
         columns += [self._result(one, groups) for one in self._spec.aggregations]
-        columns += self._gathered.results(groups) if self._gathered is not None else []
+        columns += self._recomputed.results(groups) if self._recomputed is not None else []
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _result(self, aggregation: Aggregation, groups: pa.Table) -> pa.Array:
@@ -207,8 +207,8 @@ class AggregateOperator:
         gone = self._groups.expire(bound).rows
         for argument in self._arguments.values() if gone.num_rows else ():
             argument.drop(gone.select(self._keys.names))
-        if self._gathered is not None and gone.num_rows:
-            self._gathered.drop(gone.select(self._keys.names))
+        if self._recomputed is not None and gone.num_rows:
+            self._recomputed.drop(gone.select(self._keys.names))
         return Changes.of(self._results(gone)) if self._spec.closed else Changes.empty(self._schema)
 
 

@@ -202,7 +202,7 @@ class Dataflow:
         return tuple(edge for edge in edges if edge != self.sink.edge)
 
     def listening(self, edge_id: int) -> frozenset[int]:
-        """The levels that need the marks of an edge: its own, and those of the edges whose watermark is made of it."""
+        """The levels that need the partition times of an edge: its own, and those of what is made of it."""
         levels = {self.edge(edge_id).level}
         for node in self.clocks:
             if edge_id in node.inputs:

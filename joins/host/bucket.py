@@ -50,12 +50,14 @@ class BucketTask:
         self._cutting = None if memory is None else Cutting(dataflow, level, bucket, buckets, memory)
         self._open: tuple[RunStore, LevelTask] | None = None
 
-    def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[PartitionTime] = ()) -> LevelOutput:
-        """As that of ``LevelTask``. Marks go to all portions."""
+    def on_batch(self, arrivals: Sequence[Arrival], partition_times: Sequence[PartitionTime] = ()) -> LevelOutput:
+        """As that of ``LevelTask``. Partition times go to all portions."""
         dealt = self._dealt(arrivals)
-        concerned = [one for one in self._shelf.portions if marks or one.number in dealt]
+        concerned = [one for one in self._shelf.portions if partition_times or one.number in dealt]
         self._numbers = itertools.count(1 + max(one.number for one in self._shelf.portions))
-        outputs = [self._run(one, dealt.get(one.number, []), marks) for one in concerned or self._shelf.portions[:1]]
+        outputs = [
+            self._run(one, dealt.get(one.number, []), partition_times) for one in concerned or self._shelf.portions[:1]
+        ]
         return outputs[0] if len(outputs) == 1 else _together(outputs)
 
     def _dealt(self, arrivals: Sequence[Arrival]) -> dict[int, list[Arrival]]:
@@ -78,9 +80,11 @@ class BucketTask:
                 found[int(number)].append(replace(arrival, rows=rows))
         return found
 
-    def _run(self, portion: Portion, arrivals: Sequence[Arrival], marks: Sequence[PartitionTime]) -> LevelOutput:
+    def _run(
+        self, portion: Portion, arrivals: Sequence[Arrival], partition_times: Sequence[PartitionTime]
+    ) -> LevelOutput:
         store = self._shelf.attach(portion)
-        output = self._task(portion, store).on_batch(arrivals, marks)
+        output = self._task(portion, store).on_batch(arrivals, partition_times)
         self._put(portion, store, output.activity)
         return output
 
@@ -123,7 +127,7 @@ def _together(outputs: Sequence[LevelOutput]) -> LevelOutput:
     for output in outputs:
         whole.late.extend(output.late)
         whole.refused.extend(output.refused)
-        # Marks go to all portions, so whoever says where the output's watermark stands says the same.
+        # Partition times go to all portions, so whoever says where the output's watermark stands says the same.
         whole.output_watermark = (
             output.output_watermark if output.output_watermark is not None else whole.output_watermark
         )

@@ -80,16 +80,16 @@ class LocalQuery:
         """The state of all levels and buckets, by portion."""
         return (store for shelf in self._shelves.values() for store in shelf.stores)
 
-    def feed(self, decoded: Mapping[int, pa.Table], marks: Iterable[PartitionTime] = ()) -> pa.Table | None:
+    def feed(self, decoded: Mapping[int, pa.Table], partition_times: Iterable[PartitionTime] = ()) -> pa.Table | None:
         """One batch: decoded rows by index of scan. The rows that reach the sink, None if there are none.
 
-        Rows of one key come in the order in which they have to be written: retractions before insertions. ``marks``,
-        of the edges of scans, come besides those that the rows make: heartbeats, idle partitions. Where the watermark
-        of the output has advanced, ``output_watermark`` is where it stands now.
+        Rows of one key come in the order in which they have to be written: retractions before insertions.
+        ``partition_times``, of the edges of scans, come besides those that the rows make: heartbeats, idle partitions.
+        Where the watermark of the output has advanced, ``output_watermark`` is where it stands now.
         """
         scanned = Activity()
         waiting = self._scanned(decoded, scanned)
-        shown = self._on_every_edge([*self._marks(decoded), *marks])
+        shown = self._on_every_edge([*self._partition_times(decoded), *partition_times])
         done = [scanned]
         self.output_watermark = None
         for level in self._levels:
@@ -113,8 +113,8 @@ class LocalQuery:
             departures.extend(Departure(edge.id, bucket, part) for bucket, part in dealt(sent, edge, self._buckets))
         return departures
 
-    def _marks(self, decoded: Mapping[int, pa.Table]) -> list[PartitionTime]:
-        marks = []
+    def _partition_times(self, decoded: Mapping[int, pa.Table]) -> list[PartitionTime]:
+        partition_times = []
         for index, rows in decoded.items():
             scan = self._dataflow.scans[index]
             watermark = scan.watermark
@@ -122,13 +122,13 @@ class LocalQuery:
                 None if watermark is None or watermark.from_heartbeats else greatest_ms(rows.column(watermark.column))
             )
             if event_ms is not None:
-                marks.append(PartitionTime(scan.edge, 0, event_ms))
-        return marks
+                partition_times.append(PartitionTime(scan.edge, 0, event_ms))
+        return partition_times
 
-    def _on_every_edge(self, marks: Iterable[PartitionTime]) -> list[PartitionTime]:
-        """The marks of scans, for each edge that has them."""
+    def _on_every_edge(self, partition_times: Iterable[PartitionTime]) -> list[PartitionTime]:
+        """The partition times of scans, for each edge that has them."""
         edges = {scan.edge: self._dataflow.beyond(scan.edge) for scan in self._dataflow.scans}
-        return [replace(mark, edge=edge) for mark in marks for edge in edges[mark.edge]]
+        return [replace(one, edge=edge) for one in partition_times for edge in edges[one.edge]]
 
     def _split(self, waiting: list[Departure], level: int) -> tuple[dict[int, list[Arrival]], list[Departure]]:
         """What ``level`` takes in, by bucket, and what travels on."""
@@ -141,10 +141,12 @@ class LocalQuery:
                 passing.append(departure)
         return arrived, passing
 
-    def _run(self, level: int, bucket: int, arrivals: list[Arrival], marks: list[PartitionTime]) -> LevelOutput:
+    def _run(
+        self, level: int, bucket: int, arrivals: list[Arrival], partition_times: list[PartitionTime]
+    ) -> LevelOutput:
         place = (level, bucket)
-        levels = {mark.edge: self._dataflow.listening(mark.edge) for mark in marks}
-        output = self._tasks[place].on_batch(arrivals, [mark for mark in marks if level in levels[mark.edge]])
+        levels = {one.edge: self._dataflow.listening(one.edge) for one in partition_times}
+        output = self._tasks[place].on_batch(arrivals, [one for one in partition_times if level in levels[one.edge]])
         for name, count in output.counters.items():
             self.counters[name] += count
         self.late.extend(output.late)

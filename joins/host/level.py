@@ -130,18 +130,18 @@ class LevelTask:
             if node.level < level and level in dataflow.levels_beyond(node)
         ]
 
-    def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[PartitionTime] = ()) -> LevelOutput:
-        """Rows in, rows out. The marks move the watermarks after the rows were judged by them; what that lets go leaves
-        with the rows of the batch.
+    def on_batch(self, arrivals: Sequence[Arrival], partition_times: Sequence[PartitionTime] = ()) -> LevelOutput:
+        """Rows in, rows out. Partition times move the watermarks after the rows were judged by them; what that lets
+        go leaves with the rows of the batch.
         """
         received: dict[int, list[pa.Table]] = defaultdict(list)
         for arrival in arrivals:
             received[arrival.edge].append(arrival.rows)
-        marks = relayed(self._relays, marks)
+        partition_times = relayed(self._relays, partition_times)
         output = LevelOutput()
         dangling = -sum(running.operator.dangling for running in self._nodes)
         for running in self._nodes:
-            output.activity.nodes[running.number] = self._work(running, received, marks, output)
+            output.activity.nodes[running.number] = self._work(running, received, partition_times, output)
         dangling += sum(running.operator.dangling for running in self._nodes)
         output.counters = {"late": 0, "dangling": dangling}
         if output.refused:
@@ -171,7 +171,7 @@ class LevelTask:
         self,
         running: _Running,
         received: Mapping[int, list[pa.Table]],
-        marks: Sequence[PartitionTime],
+        partition_times: Sequence[PartitionTime],
         output: LevelOutput,
     ) -> NodeWork:
         """Let a node have its part of the batch; what it did."""
@@ -183,7 +183,7 @@ class LevelTask:
         output.refused += _refused(running)
         if opened is not None:
             changes = Changes.concat([opened, changes])
-        running.watermarks.advance(marks)
+        running.watermarks.advance(partition_times)
         changes = _in_time(running, changes)
         if (reached := self._output_watermark(running)) != before:
             output.output_watermark = reached

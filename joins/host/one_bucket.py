@@ -24,7 +24,7 @@ class LevelInput:
     """What reaches a level from the scans."""
 
     arrivals: Sequence[Arrival] = ()
-    marks: Sequence[PartitionTime] = ()
+    partition_times: Sequence[PartitionTime] = ()
 
 
 @dataclass
@@ -66,7 +66,7 @@ class OneBucket:
             if came is None and not waiting[level]:
                 continue
             came = came or LevelInput()
-            said = task.on_batch([*came.arrivals, *waiting[level]], came.marks)
+            said = task.on_batch([*came.arrivals, *waiting[level]], came.partition_times)
             output.levels[level] = said
             self._deal(said, waiting, output.changes)
         return output

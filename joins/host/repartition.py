@@ -8,8 +8,8 @@ the same columns, are the state that as many buckets would have come to:
 
 Rows that each bucket holds, those of a broadcast edge, are taken from the first one, and there from the first
 portion; of other rows a portion is as good as a bucket. The numbers beside the rows are
-not of keys: how far time has come is the same in all buckets, since marks go to each of them; the running numbers of
-arrivals go on after the greatest, since they are compared within a key only.
+not of keys: how far time has come is the same in all buckets, since partition times go to each of them; the running
+numbers of arrivals go on after the greatest, since they are compared within a key only.
 """
 
 from __future__ import annotations

@@ -182,16 +182,16 @@ def _taken_back(
     """Of a changelog: which are one row too many, or take back one that was. ``held``: rows by key; ``known`` and
     ``left_out``: rows held, and refused ones, by identity.
     """
-    rows, standing, gone = held.tolist(), known.tolist(), left_out.tolist()
+    rows, present, gone = held.tolist(), known.tolist(), left_out.tolist()
     refused = np.zeros(len(keys), dtype=np.bool_)
     for at, (key, one, delta) in enumerate(zip(keys.tolist(), identities.tolist(), deltas.tolist(), strict=True)):
         if delta > 0:
             if rows[key] >= most:
                 refused[at], gone[one] = True, gone[one] + 1
             else:
-                rows[key], standing[one] = rows[key] + 1, standing[one] + 1
+                rows[key], present[one] = rows[key] + 1, present[one] + 1
         elif gone[one]:
             refused[at], gone[one] = True, gone[one] - 1
-        elif standing[one]:
-            rows[key], standing[one] = rows[key] - 1, standing[one] - 1
+        elif present[one]:
+            rows[key], present[one] = rows[key] - 1, present[one] - 1
     return refused

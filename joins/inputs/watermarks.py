@@ -1,9 +1,9 @@
 """The watermarks of an operator's inputs: how far each has come in event time, and which rows are late.
 
-**Definition.** A *mark* is the greatest event time that a partition of an input has shown. The watermark of an input is
-the least mark of its partitions, less the delay: rows behind it are taken to be in. It never moves back. A partition
-that nothing has been read from yet, and one that is *idle*, takes no part in the minimum. But where the watermark is
-told by the query that writes the input, one that nothing has been told in yet holds it back.
+**Definition.** A *partition time* is the greatest event time that a partition of an input has shown. The watermark of
+an input is the least of its partitions, less the delay: rows behind it are taken to be in. It never moves back. A
+partition that nothing has been read from yet, and one that is *idle*, takes no part in the minimum. But where the
+watermark is told by the query that writes the input, one that nothing has been told in yet holds it back.
 
 An input all of whose partitions are idle takes no part in its operator: it stands where the least of the other inputs
 stands, and where all are idle each stands where the furthest has come, whichever fell silent first. With ``shared`` an
@@ -32,7 +32,7 @@ from dovetail.joins.dataflow.graph import OperatorNode
 from dovetail.joins.dataflow.ports import Port, Watermark
 
 UNSHOWN = -(1 << 62)
-"""The mark of a partition that is known to be there and has shown nothing yet: it holds the watermark back."""
+"""The time of a partition that is known to be there and has shown nothing yet: it holds the watermark back."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ class Watermarks:
         mask: Mask = behind.to_numpy() & (numpy_column(rows, DELTA) > 0)
         return mask
 
-    def advance(self, marks: Iterable[PartitionTime]) -> None:
-        """Take note of marks; those of other operators' edges are passed over."""
+    def advance(self, partition_times: Iterable[PartitionTime]) -> None:
+        """Take note of partition times; those of other operators' edges are passed over."""
         by_edge = {one.edge: one for one in self._inputs if one is not None}
-        for mark in marks:
-            if mark.edge in by_edge:
-                by_edge[mark.edge].note(mark, self._scalars)
+        for partition_time in partition_times:
+            if partition_time.edge in by_edge:
+                by_edge[partition_time.edge].note(partition_time, self._scalars)
         for one in by_edge.values():
             reached = self._reached(one, by_edge.values())
             if reached is not None:
@@ -98,8 +98,8 @@ class Watermarks:
 
 @dataclass(frozen=True)
 class Relay:
-    """The watermark of what leaves an operator upstream, made anew wherever it is needed: of the same marks in the same
-    batches, so it is the same everywhere.
+    """The watermark of what leaves an operator upstream, made anew wherever it is needed: of the same partition
+    times in the same batches, so it is the same everywhere.
 
     clock   see ``joins.dataflow.graph.OperatorNode``
     edges   those that have this watermark
@@ -115,9 +115,9 @@ class Relay:
     ) -> Relay:
         return Relay(node.clock, edges, Watermarks(node.inputs, ports, scalars))
 
-    def marks(self, marks: Iterable[PartitionTime]) -> list[PartitionTime]:
-        """Those of its edges, when ``marks`` are in."""
-        self.watermarks.advance(marks)
+    def times(self, partition_times: Iterable[PartitionTime]) -> list[PartitionTime]:
+        """Those of its edges, when ``partition_times`` are in."""
+        self.watermarks.advance(partition_times)
         reached = output_watermark(self.clock, self.watermarks.values)
         return [] if reached is None else [PartitionTime(edge, 0, reached) for edge in self.edges]
 
@@ -141,21 +141,21 @@ def next_on(grid: tuple[int, int], watermark: int) -> int:
     return first - (first - watermark) // step * step
 
 
-def relayed(relays: Sequence[Relay], marks: Iterable[PartitionTime]) -> list[PartitionTime]:
-    """``marks``, and those that the relays, upstream first, make of them."""
-    every = list(marks)
+def relayed(relays: Sequence[Relay], partition_times: Iterable[PartitionTime]) -> list[PartitionTime]:
+    """``partition_times``, and those that the relays, upstream first, make of them."""
+    every = list(partition_times)
     for relay in relays:
-        every += relay.marks(every)
+        every += relay.times(every)
     return every
 
 
 @dataclass
 class _Input:
-    """What is known of one edge: its marks by partition, and which partitions are idle."""
+    """What is known of one edge: the time of each partition, and which partitions are idle."""
 
     edge: int
     watermark: Watermark
-    marks: dict[int, int] = field(default_factory=dict)
+    event_times: dict[int, int] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
 
     @staticmethod
@@ -166,7 +166,7 @@ class _Input:
             if kind in ("mark", "idle") and place.startswith(f"{edge}."):
                 partition = int(place.removeprefix(f"{edge}."))
                 if kind == "mark":
-                    one.marks[partition] = value
+                    one.event_times[partition] = value
                 else:
                     one.silent.add(partition)
         return one
@@ -175,34 +175,34 @@ class _Input:
     def name(self) -> str:
         return f"watermark.{self.edge}"
 
-    def note(self, mark: PartitionTime, scalars: MutableMapping[str, int]) -> None:
-        place = f"{mark.edge}.{mark.partition}"
-        if mark.event_ms is None:
-            self.silent.add(mark.partition)
+    def note(self, partition_time: PartitionTime, scalars: MutableMapping[str, int]) -> None:
+        place = f"{partition_time.edge}.{partition_time.partition}"
+        if partition_time.event_ms is None:
+            self.silent.add(partition_time.partition)
             scalars[f"idle.{place}"] = 1
             return
-        if mark.event_ms != UNSHOWN:
-            self.silent.discard(mark.partition)
+        if partition_time.event_ms != UNSHOWN:
+            self.silent.discard(partition_time.partition)
             scalars.pop(f"idle.{place}", None)
-        greatest = max(self.marks.get(mark.partition, mark.event_ms), mark.event_ms)
-        self.marks[mark.partition] = scalars[f"mark.{place}"] = greatest
+        greatest = max(self.event_times.get(partition_time.partition, partition_time.event_ms), partition_time.event_ms)
+        self.event_times[partition_time.partition] = scalars[f"mark.{place}"] = greatest
 
     @property
     def idle(self) -> bool:
         """Whether all partitions are that have been heard of."""
-        return bool(self.silent) and self.silent.issuperset(self.marks)
+        return bool(self.silent) and self.silent.issuperset(self.event_times)
 
     @property
     def own(self) -> int | None:
-        """The least mark of the partitions that are not idle, less the delay."""
-        marks = [mark for partition, mark in self.marks.items() if partition not in self.silent]
-        return min(marks) - self.watermark.delay_ms if marks and UNSHOWN not in marks else None
+        """The least of the partitions that are not idle, less the delay."""
+        event_times = [event_ms for partition, event_ms in self.event_times.items() if partition not in self.silent]
+        return min(event_times) - self.watermark.delay_ms if event_times and UNSHOWN not in event_times else None
 
     @property
     def furthest(self) -> int | None:
-        """The greatest mark of all, less the delay."""
-        marks = [mark for mark in self.marks.values() if mark != UNSHOWN]
-        return max(marks) - self.watermark.delay_ms if marks else None
+        """The greatest partition time of all, less the delay."""
+        event_times = [event_ms for event_ms in self.event_times.values() if event_ms != UNSHOWN]
+        return max(event_times) - self.watermark.delay_ms if event_times else None
 
 
 def _least(values: Sequence[int | None]) -> int | None:

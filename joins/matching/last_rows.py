@@ -84,8 +84,8 @@ class LastRows:
             return
         last = self._last.probe(_one_of_each(retracted, self._port.keys).table).summed().changes
         gone = last.where(_among(last, retracted))
-        standing = self._current.arrangement.probe(gone.table).summed().changes
-        newest = _last_of_each(_by_arrival(standing), self._port.keys)
+        remaining = self._current.arrangement.probe(gone.table).summed().changes
+        newest = _last_of_each(_by_arrival(remaining), self._port.keys)
         self._last.insert(Changes.concat([gone.negated(), Changes.of(newest.rows)]))
 
 

@@ -53,8 +53,10 @@ class MatchCounts:
         after = before + met.moved
         self._insert(met.rows, met.moved)
         flipped = np.flatnonzero((before == 0) != (after == 0))
-        standing = met.standing[flipped]
-        return Changes.with_deltas(met.rows.take(pa.array(flipped)), np.where(after[flipped] == 0, standing, -standing))
+        multiplicity = met.multiplicity[flipped]
+        return Changes.with_deltas(
+            met.rows.take(pa.array(flipped)), np.where(after[flipped] == 0, multiplicity, -multiplicity)
+        )
 
     def own_change(self, own: Changes) -> Changes:
         """``own`` comes or goes: those of its rows that match nothing."""
@@ -82,13 +84,13 @@ class MatchCounts:
 class _Met:
     """Held rows that some others match, each once: so a hot key of both sides is no more rows than it has on one.
 
-    moved     by how much their match counts change
-    standing  how often they stand
+    moved         by how much their match counts change
+    multiplicity  how often they stand
     """
 
     rows: pa.Table
     moved: Deltas
-    standing: Deltas
+    multiplicity: Deltas
 
     @staticmethod
     def none(schema: pa.Schema) -> _Met:
@@ -101,24 +103,26 @@ class _Met:
         numbers, firsts = numbered(rows)
         moved = np.zeros(len(firsts), dtype=np.int64)
         np.add.at(moved, numbers, products(others[found.probe], found.deltas))
-        return _Met(rows.take(pa.array(firsts)), moved, _standing(found, numbers, len(firsts)))
+        return _Met(rows.take(pa.array(firsts)), moved, _multiplicity(found, numbers, len(firsts)))
 
     def together(self, further: _Met) -> _Met:
         rows = pa.concat_tables([self.rows, further.rows.cast(self.rows.schema)]).combine_chunks()
         numbers, firsts = numbered(rows)
         moved = np.zeros(len(firsts), dtype=np.int64)
         np.add.at(moved, numbers, np.concatenate([self.moved, further.moved]))
-        return _Met(rows.take(pa.array(firsts)), moved, np.concatenate([self.standing, further.standing])[firsts])
+        return _Met(
+            rows.take(pa.array(firsts)), moved, np.concatenate([self.multiplicity, further.multiplicity])[firsts]
+        )
 
 
-def _standing(found: Matches, numbers: Positions, count: int) -> Deltas:
+def _multiplicity(found: Matches, numbers: Positions, count: int) -> Deltas:
     """How often each of the ``count`` different rows of ``found`` stands: what one of those that found it says."""
     finder = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(finder, numbers, found.probe)
     once = found.probe == finder[numbers]
-    standing = np.zeros(count, dtype=np.int64)
-    np.add.at(standing, numbers[once], found.deltas[once])
-    return standing
+    multiplicity = np.zeros(count, dtype=np.int64)
+    np.add.at(multiplicity, numbers[once], found.deltas[once])
+    return multiplicity
 
 
 def _blocks(changes: Changes, pairs: Positions) -> Iterator[tuple[int, Changes]]:

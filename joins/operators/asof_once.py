@@ -105,8 +105,8 @@ class AsofOnceOperator(OneShotOperator):
             stays, fresh = self._kept(known.table), np.arange(len(known)) >= len(retained)
             net = Changes.concat([known.where(~stays & ~fresh).negated(), known.where(stays & fresh)])
         else:
-            standing = known.consolidated().insertions
-            kept = standing.where(self._kept(standing.table))
+            current = known.consolidated().insertions
+            kept = current.where(self._kept(current.table))
             net = Changes.concat([retained.negated(), kept]).consolidated()
         self._right.arrangement.insert(net)
 

@@ -20,7 +20,7 @@ class ReferenceBudget:
     key: tuple[int, ...]
     primary_key: tuple[int, ...] = ()
     null_safe: bool = False
-    _standing: list[Row] = field(default_factory=list)
+    _held: list[Row] = field(default_factory=list)
     _refused: list[Row] = field(default_factory=list)
 
     def judged(self, records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
@@ -32,24 +32,24 @@ class ReferenceBudget:
         return count, refused
 
     def _refuses(self, row: Row, delta: int) -> bool:
-        replaced = [other for other in self._standing if self._is_of(other, row)]
+        replaced = [other for other in self._held if self._is_of(other, row)]
         if delta < 0:
             if row in self._refused:
                 self._refused.remove(row)
                 return True
             for other in replaced[:1]:
-                self._standing.remove(other)
+                self._held.remove(other)
             return False
         key = part(row, self.key)
-        of_key = [other for other in self._standing if part(other, self.key) == key]
+        of_key = [other for other in self._held if part(other, self.key) == key]
         budgeted = self.null_safe or None not in key
         if self.ingest is Ingest.UPSERT and replaced:
-            self._standing.remove(replaced[0])
+            self._held.remove(replaced[0])
         elif budgeted and len(of_key) >= self.most:
             if self.ingest is Ingest.CHANGELOG:
                 self._refused.append(row)
             return True
-        self._standing.append(row)
+        self._held.append(row)
         return False
 
     def _is_of(self, other: Row, row: Row) -> bool:

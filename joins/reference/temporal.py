@@ -35,13 +35,13 @@ class ReferenceTemporal:
         """What is taken back, and what will never have a version."""
         self.left.take(left)
         self.versions.take(right)
-        standing = Counter(self.left.rows)
+        unmet = Counter(self.left.rows)
         kept: list[tuple[Row, Row | None]] = []
         for row, version in self._answers:
-            if standing[row] > 0:
-                standing[row] -= 1
+            if unmet[row] > 0:
+                unmet[row] -= 1
                 kept.append((row, version))
-        timeless = [row for row in standing.elements() if row[self.times[0]] is None]
+        timeless = [row for row in unmet.elements() if row[self.times[0]] is None]
         self._answers = kept + [(row, None) for row in timeless]
         return self._changes()
 

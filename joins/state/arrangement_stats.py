@@ -77,10 +77,10 @@ def _counts(run: Run, words: Hashes, order: str) -> Positions:
     low, high = np.searchsorted(run.sort, words, "left"), np.searchsorted(run.sort, words | LOW, "right")
     if run.unit and not order:
         return high - low
-    return np.array([_standing(run, int(a), int(b), order) for a, b in zip(low, high, strict=True)], dtype=np.int64)
+    return np.array([_live_rows(run, int(a), int(b), order) for a, b in zip(low, high, strict=True)], dtype=np.int64)
 
 
-def _standing(run: Run, low: int, high: int, order: str) -> int:
+def _live_rows(run: Run, low: int, high: int, order: str) -> int:
     """The sum of the deltas of the rows from ``low`` to ``high`` that have not expired."""
     if low == high:
         return 0

@@ -18,7 +18,7 @@ from dovetail.services.cli.row_format import Format
 from dovetail.services.cli.show import Screen
 from dovetail.services.cli.view_log import view_log
 from dovetail.services.known_stacks import forget, found_settings, remember
-from dovetail.services.liveness import Standing, account, await_settled, standings
+from dovetail.services.liveness import QueryStatus, account, await_stable, query_statuses
 from dovetail.services.stack import Stack
 from dovetail.services.stack.components import COMPONENT_NAMES, component
 from dovetail.services.stack.state import Phase
@@ -43,7 +43,7 @@ def up(without: Sequence[str]) -> None:
         left_out = {component(name).name for name in without}
         stack.up([name for name in COMPONENT_NAMES if name not in left_out], on_progress=screen.note)
         settings = stack.connected_settings()
-        unwell = [one for one in _settled(settings, stack, screen) if not one.healthy]
+        unwell = [one for one in _stable(settings, stack, screen) if not one.healthy]
         if unwell:
             screen.note(account(unwell), style="red")
             raise typer.Exit(FAILED)
@@ -51,12 +51,12 @@ def up(without: Sequence[str]) -> None:
         screen.note(f"the stack is up{f': Kafka at {brokers}; next: dovetail sql' if brokers else ''}", style="green")
 
 
-def _settled(settings: Settings, stack: Stack, screen: Screen) -> list[Standing]:
+def _stable(settings: Settings, stack: Stack, screen: Screen) -> list[QueryStatus]:
     """The queries of the engines that the stack runs, when they run or have failed, or the time is over."""
     served = {_ENGINES.get(line.name) for line in stack.status() if line.phase is Phase.READY}
     started_s = said_s = time.monotonic()
 
-    def wait(left: list[Standing]) -> bool:
+    def wait(left: list[QueryStatus]) -> bool:
         nonlocal said_s
         if time.monotonic() - said_s > _SAY_AFTER_S:
             said_s = time.monotonic()
@@ -65,7 +65,9 @@ def _settled(settings: Settings, stack: Stack, screen: Screen) -> list[Standing]
         return time.monotonic() - started_s < settings.start_timeout_s
 
     with closing(Catalog.open(settings.catalog_address)) as catalog:
-        return await_settled(lambda: [one for one in standings(catalog, now_ms()) if one.query.engine in served], wait)
+        return await_stable(
+            lambda: [one for one in query_statuses(catalog, now_ms()) if one.query.engine in served], wait
+        )
 
 
 def down() -> None:
@@ -94,9 +96,9 @@ def status(output: Format) -> None:
             raise typer.Exit(FAILED)
 
 
-def _unwell(stack: Stack) -> list[Standing]:
+def _unwell(stack: Stack) -> list[QueryStatus]:
     with closing(Catalog.open(stack.connected_settings().catalog_address)) as catalog:
-        return [one for one in standings(catalog, now_ms()) if not one.healthy]
+        return [one for one in query_statuses(catalog, now_ms()) if not one.healthy]
 
 
 def logs(component: str, view: str | None, *, follow: bool, lines: int) -> None:

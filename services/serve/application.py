@@ -41,7 +41,7 @@ def application(service: Service) -> Starlette:
         middleware=[
             Middleware(Counted, figures=service.figures),
             Middleware(HangUps),
-            Middleware(SecurityMiddleware, settings=service.settings, doorkeeper=service.doorkeeper),
+            Middleware(SecurityMiddleware, settings=service.settings, authenticator=service.authenticator),
         ],
         exception_handlers={DovetailError: _refused, HTTPException: _unknown, Exception: _defect},
         lifespan=lifespan,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dovetail.runtime.clock import now_ms
-from dovetail.services.liveness import Standing, standings
+from dovetail.services.liveness import QueryStatus, query_statuses
 from dovetail.services.serve.watch.query_sample import offsets_of
 from dovetail.services.session import Session
 from dovetail.sql.catalog import Catalog, Query, Relation, What
@@ -25,7 +25,7 @@ def fragments_of(session: Session) -> dict[str, Any]:
     """
     catalog = session.context.catalog
     relations = catalog.relations()
-    found = {one.query.name: one for one in standings(catalog, now_ms())}
+    found = {one.query.name: one for one in query_statuses(catalog, now_ms())}
     by_view: dict[str, list[Query]] = {}
     for one in found.values():
         by_view.setdefault(one.query.view, []).append(one.query)
@@ -34,16 +34,16 @@ def fragments_of(session: Session) -> dict[str, Any]:
     nodes += [
         _node(name, "fragment", found) for name, one in found.items() if name not in names and one.query.view in names
     ]
-    elsewhere = _topics_elsewhere(relations)
-    nodes += [{"name": topic, "kind": "topic", "topic": topic} for topic in dict.fromkeys(elsewhere.values())]
-    edges = [(topic, name) for name, topic in elsewhere.items()]
+    renamed = _renamed_topics(relations)
+    nodes += [{"name": topic, "kind": "topic", "topic": topic} for topic in dict.fromkeys(renamed.values())]
+    edges = [(topic, name) for name, topic in renamed.items()]
     holders = _holders(relations, found.values())
     for relation in relations:
         edges += _edges(catalog, relation, by_view.get(relation.name, ()), holders)
     return {"nodes": nodes, "edges": [{"from": used, "to": user} for used, user in dict.fromkeys(edges)]}
 
 
-def _node(name: str, kind: str, found: Mapping[str, Standing]) -> dict[str, Any]:
+def _node(name: str, kind: str, found: Mapping[str, QueryStatus]) -> dict[str, Any]:
     one = found.get(name)
     if one is None:
         return {"name": name, "kind": kind}
@@ -51,13 +51,13 @@ def _node(name: str, kind: str, found: Mapping[str, Standing]) -> dict[str, Any]
     return {"name": name, "kind": kind, "view": one.query.view, **members}
 
 
-def _topics_elsewhere(relations: Iterable[Relation]) -> dict[str, str]:
+def _renamed_topics(relations: Iterable[Relation]) -> dict[str, str]:
     """Stream → its topic, of those that have another name."""
     topics = {one.name: topic_of(one.definition) for one in relations if one.what is What.STREAM}
     return {name: topic for name, topic in topics.items() if topic is not None and topic != name}
 
 
-def _holders(relations: Iterable[Relation], found: Iterable[Standing]) -> dict[str, str]:
+def _holders(relations: Iterable[Relation], found: Iterable[QueryStatus]) -> dict[str, str]:
     """Topic → the node that stands for what is in it."""
     queries = {one.query.topic: one.query.name for one in found}
     return queries | {topic_of(one.definition) or one.name: one.name for one in relations if one.what is What.STREAM}

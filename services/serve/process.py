@@ -111,6 +111,6 @@ def expect_protected(settings: Settings) -> None:
 def _announcement(settings: Settings, listener: socket.socket, service: Service) -> str:
     scheme = "http" if settings.serve_tls_certificate is None else "https"
     who = "for users with a token"
-    if service.doorkeeper.is_open:
+    if service.authenticator.is_open:
         who = "open to all who reach it: dovetail user add makes it ask who they are"
     return f"listening at {scheme}://{address_of(listener)}, {who}"

@@ -55,9 +55,9 @@ def is_loopback(address: str) -> bool:
 class SecurityMiddleware:
     """An ASGI application in front of another one."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, doorkeeper: Authenticator) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, authenticator: Authenticator) -> None:
         self._app = app
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
         self._hosts = hosts_of(settings.serve_bind, settings.serve_hosts)
         self._origins = names_of(settings.serve_origins)
 
@@ -71,7 +71,7 @@ class SecurityMiddleware:
             expect_own_page(headers, scope["scheme"], self._origins)
             expect_no_form(headers, scope["method"])
             if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(PAGE):
-                scope.setdefault("state", {})["user"] = self._doorkeeper.admitted(headers.get("authorization"))
+                scope.setdefault("state", {})["user"] = self._authenticator.admitted(headers.get("authorization"))
         except DovetailError as error:
             await refusal(error, f"{scope['method']} {scope['path']}")(scope, receive, _guarded(send))
             return

@@ -24,7 +24,7 @@ class Service:
 
     settings: Settings
     users: UserFile
-    doorkeeper: Authenticator
+    authenticator: Authenticator
     desk: StatementPool
     listings: StatementPool
     readiness: Readiness

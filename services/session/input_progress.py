@@ -63,7 +63,7 @@ def _offsets(reported: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Part
 
 def input_ends(context: Context, part: Plan | Fragment) -> dict[str, PartitionOffsets]:
     """Where the inputs of a fragment, or of a query that is one fragment, end now."""
-    return {topic: context.topics.settled_ends(topic) for topic in input_topics(part)}
+    return {topic: context.topics.quiescent_ends(topic) for topic in input_topics(part)}
 
 
 def input_topics(part: Plan | Fragment) -> Iterable[str]:

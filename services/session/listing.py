@@ -14,7 +14,7 @@ import pyarrow as pa
 from dovetail.changelog.dead_letter import is_dead_letter_topic, topic_of
 from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.schema import TIME, Column, Included
-from dovetail.services.liveness import standings
+from dovetail.services.liveness import query_statuses
 from dovetail.services.session.context import Context
 from dovetail.services.session.result import Rows, Text
 from dovetail.sql.catalog import Query, Relation, What
@@ -115,7 +115,7 @@ def _topics(context: Context, like: str | None) -> Rows:
 def _views(context: Context, like: str | None) -> Rows:
     from dovetail.services.session.live.view_backlogs import NO_BACKLOG, view_backlogs
 
-    found = {one.query.name: one for one in standings(context.catalog, context.now_ms)}
+    found = {one.query.name: one for one in query_statuses(context.catalog, context.now_ms)}
     behind, note = view_backlogs(context, [one.query for one in found.values()])
     lines = []
     for relation in context.catalog.relations(What.VIEW, like):
@@ -154,7 +154,7 @@ def _queries(context: Context, like: str | None) -> Rows:
             "since": datetime.fromtimestamp(query.created_ms / 1000, UTC),
             "error": one.why,
         }
-        for one in standings(context.catalog, context.now_ms)
+        for one in query_statuses(context.catalog, context.now_ms)
         for query in [one.query]
         if like is None or matches(query.name, like)
     ]

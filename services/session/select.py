@@ -128,7 +128,7 @@ class QueryChangelog:
         position: PartitionOffsets = {}
         while True:
             complete = catch_up.is_complete()
-            ends = (self.context.topics.settled_ends if complete else self.context.topics.ends)(stream.topic)
+            ends = (self.context.topics.quiescent_ends if complete else self.context.topics.ends)(stream.topic)
             for records in TopicReader(self.context.brokers, stream.topic, position).until(ends):
                 yield rows.decoded(records)
             if complete:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dovetail.broker.address import BrokerAddress
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.settings import Settings
-from dovetail.services.known_stacks import elsewhere
+from dovetail.services.known_stacks import other_stacks
 from dovetail.services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
 from dovetail.services.session.result import Result
 from dovetail.services.session.statement_table import STATEMENTS
@@ -54,7 +54,7 @@ class Session:
             raise StackError(
                 "no stack is running",
                 where=str(settings.data_dir),
-                fix=f"dovetail up; or name brokers in DOVETAIL_BROKERS{elsewhere(settings)}",
+                fix=f"dovetail up; or name brokers in DOVETAIL_BROKERS{other_stacks(settings)}",
             )
         catalog = Catalog.open(connected.catalog_address, python_functions=connected.runs_python_functions)
         return Session(

@@ -26,6 +26,6 @@ def temporary_settings(folder: Path, **changed: object) -> Settings:
     """The settings of a stack that meets no other one."""
     settings = read_settings()
     free_ports = {name: 0 for name in Settings.model_fields if name.endswith("_port")}
-    elsewhere = dict.fromkeys(("brokers", "redis_url", "catalog_url", "schema_registry_url"))
-    apart = {"data_dir": folder, "jar_dir": settings.jars} | elsewhere
+    remote = dict.fromkeys(("brokers", "redis_url", "catalog_url", "schema_registry_url"))
+    apart = {"data_dir": folder, "jar_dir": settings.jars} | remote
     return settings.model_copy(update=apart | free_ports | changed)

@@ -6,7 +6,7 @@ levels, so that what they carry reaches the task that needs it in the same batch
     REJECTED  records that could not be decoded, or that a budget has refused, to the sink: they are written in the
               transaction of the output
     LATE      rows that came behind the watermark, to the sink, where the query has a topic for them
-    MARKS     event times seen per input partition, to every bucket of the level of their edge
+    PARTITION_TIMES  event times seen per input partition, to every bucket of the level of their edge
     REPORT    what a task or a bucket reports (``spark_jobs.exchange.report``), to the last stage
     BLOCK_COUNT  how many blocks a sender has for a bucket, to who opens them (``spark_jobs.exchange.sequence_check``)
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 REJECTED = -1
-MARKS = -2
+PARTITION_TIMES = -2
 REPORT = -3
 LATE = -4
 BLOCK_COUNT = -5

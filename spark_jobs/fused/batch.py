@@ -170,18 +170,18 @@ def inputs_of(outbox: Outbox, job: Job, *, every_level: bool = False) -> JobInpu
     """
     arrivals: dict[int, list[Arrival]] = defaultdict(list)
     changes, rejected = [], []
-    for _, edge, _, rows in outbox.gathered():
+    for _, edge, _, rows in outbox.drain():
         if edge == REJECTED:
             rejected.append(rows)
         elif (level := job.dataflow.edge(edge).level) < job.sink_level:
             arrivals[level].append(Arrival(edge, rows))
         else:
             changes.append(rows)
-    marks = {
+    partition_times = {
         level: [PartitionTime(edge, partition, event_ms) for edge, partition, event_ms in found]
-        for level, found in outbox.marks_by_level().items()
+        for level, found in outbox.times_by_level().items()
     }
     opening = range(1, job.sink_level) if every_level else job.dataflow.opening_levels
-    numbers = sorted({*arrivals, *marks, *opening})
-    levels = {level: LevelInput(arrivals[level], marks.get(level, ())) for level in numbers}
+    numbers = sorted({*arrivals, *partition_times, *opening})
+    levels = {level: LevelInput(arrivals[level], partition_times.get(level, ())) for level in numbers}
     return JobInputs(levels, changes, rejected, not outbox.report.is_empty)

@@ -367,16 +367,16 @@ class Packs:
         self._to_rest(queries, there)
         if there is not None:
             self._end_pack(there, former)
-        settled = _at_once(self._settled, queries)
+        drained = _at_once(self._drained, queries)
         members = [self._member(query) for query in former]
         pack = self._launcher.settings.checkpoints.inside(f"{self._prefix}{uuid.uuid4().hex[:8]}")
-        made = pack_up(self._launcher.session, settled, pack, self._keys, report, members)
+        made = pack_up(self._launcher.session, drained, pack, self._keys, report, members)
         try:
-            self._switch(pack, zip(every, [*settled, *members], [place.location for place in made.places], strict=True))
+            self._switch(pack, zip(every, [*drained, *members], [place.location for place in made.places], strict=True))
         except EnvironmentFault:
             pack.clear()
             raise
-        for one in settled:
+        for one in drained:
             self._discard(one.checkpoint)
         if there is not None:
             self._discard(there)
@@ -415,7 +415,7 @@ class Packs:
             _LOG.info("the batches of %s since its last durable state are run again", pack.location)
             self._launcher.settle_pack(pack, _by_key(members))
 
-    def _settled(self, query: Query) -> Alone:
+    def _drained(self, query: Query) -> Alone:
         """A query that has been stopped, with each batch that it has begun committed."""
         query = self._launcher.as_it_is(query)
         plan, place = self._launcher.plan(query), self._launcher.checkpoint(query)
@@ -434,9 +434,9 @@ class Packs:
         fails   a batch that has begun comes to no end. It counts for nothing unless Kafka has it
         """
         job = self._launcher.settings.job
-        mark = fenced(self._launcher.brokers, checkpoint.expect_origin(), job)
+        commit_mark = fenced(self._launcher.brokers, checkpoint.expect_origin(), job)
         committed, _ = checkpoint.committed() or (-1, {})
-        return mark <= committed and (fails or (checkpoint.last_planned <= committed and checkpoint.has_state))
+        return commit_mark <= committed and (fails or (checkpoint.last_planned <= committed and checkpoint.has_state))
 
     # -- at work
 

@@ -480,23 +480,23 @@ def _taken_over(job: Job, origin: QueryOrigin) -> Job:
     """The job of a query that has run before: nobody of an earlier life writes any more; and what was written since its
     checkpoint, where that is from a backup, is read again.
     """
-    mark = fence(job.target, job.writers)
-    refuse_dropped(job.target, mark)
+    commit_mark = fence(job.target, job.writers)
+    refuse_dropped(job.target, commit_mark)
     checkpoint = Checkpoint(job.checkpoint)
-    if mark <= checkpoint.last_planned:
+    if commit_mark <= checkpoint.last_planned:
         return job
-    replays = _written_since(checkpoint, job, mark)
+    replays = _written_since(checkpoint, job, commit_mark)
     target = replace(job.target, replayed_until=checkpoint.last_planned + len(replays))
     return replace(job, target=target, replays={place(start): end for start, end in replays})
 
 
-def _written_since(checkpoint: Checkpoint, job: Job, mark: int) -> list[tuple[JsonOffsets, JsonOffsets]]:
+def _written_since(checkpoint: Checkpoint, job: Job, commit_mark: int) -> list[tuple[JsonOffsets, JsonOffsets]]:
     """The batches that a checkpoint from a backup has not seen. Raises CheckpointMismatch if they are not all known."""
     target, end = job.target, checkpoint.planned_end
     start = json.loads(end) if end else begins_at(job.dataflow, job.scan_starts, job.resumed_at)
     found = batches_after(target.brokers, target.identity, start)
-    if checkpoint.last_planned + len(found) < mark:
-        raise behind_its_output(target, checkpoint.last_planned, mark)
+    if checkpoint.last_planned + len(found) < commit_mark:
+        raise behind_its_output(target, checkpoint.last_planned, commit_mark)
     return found
 
 

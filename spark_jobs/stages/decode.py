@@ -30,11 +30,11 @@ from dovetail.spark_jobs.exchange.arrow_ipc import pack
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS, ROWS_IN, BatchReport
 from dovetail.spark_jobs.exchange.report import REJECTED_RECORDS as REJECTED_COUNT
 from dovetail.spark_jobs.exchange.sequence_check import Sender
-from dovetail.spark_jobs.exchange.shuffle_block import MARKS, REJECTED, REPORT, TOPIC, ShuffleBlock, to_batch
+from dovetail.spark_jobs.exchange.shuffle_block import PARTITION_TIMES, REJECTED, REPORT, TOPIC, ShuffleBlock, to_batch
 from dovetail.spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
 
 ROWS_PER_PARCEL = 500_000
-MARK_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])
+PARTITION_TIME_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def blocks_of(
 ) -> Iterator[pa.RecordBatch]:
     """``pieces`` (topic, partition, records of it in order) decoded, cut by bucket and packed.
 
-    A heartbeat makes a mark, and counts as no record; a silence makes a mark, too. ``name`` is that of the task among
+    A heartbeat makes a partition time, and counts as no record; a silence does, too. ``name`` is that of the task among
     those of the batch; ``to_every_bucket``: it sends something to each bucket of each level, so that all take part.
     """
     failed_calls.taken()  # those of an attempt that did not come to its end
@@ -114,7 +114,7 @@ class Outbox:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._tables: dict[tuple[int, int, int], list[pa.Table]] = defaultdict(list)
-        self._marks: dict[tuple[int, int], int | None] = {}
+        self._times: dict[tuple[int, int], int | None] = {}
         self.report = BatchReport(member=job.key)
         self.origin = 0
         self.rows = 0
@@ -135,18 +135,18 @@ class Outbox:
         """What a scan, by its number, did of a piece."""
         self.report.activity = Activity.of_batch([self.report.activity, Activity(scans={scan: work})])
 
-    def mark(self, scan: TopicScan, partition: int, event_ms: int | None) -> None:
+    def note_time(self, scan: TopicScan, partition: int, event_ms: int | None) -> None:
         """``event_ms``: the greatest event time of some rows; None: the partition is idle."""
         for edge in self._job.dataflow.beyond(scan.edge):
-            before = self._marks.get((edge, partition))
+            before = self._times.get((edge, partition))
             known = [value for value in (before, event_ms) if value is not None]
-            self._marks[edge, partition] = max(known, default=None)
+            self._times[edge, partition] = max(known, default=None)
 
     @property
     def _home(self) -> int:
         return self.origin % self._job.buckets
 
-    def gathered(self) -> list[OutboxRows]:
+    def drain(self) -> list[OutboxRows]:
         """The rows that have gathered, handed over: in the order of their edges, and of where they came from."""
         found = [OutboxRows(*place, pa.concat_tables(tables)) for place, tables in sorted(self._tables.items())]
         self._tables.clear()
@@ -155,38 +155,38 @@ class Outbox:
 
     def blocks(self) -> Iterator[ShuffleBlock]:
         """The same, packed."""
-        for one in self.gathered():
+        for one in self.drain():
             level = self._job.sink_level if one.edge == REJECTED else self._job.dataflow.edge(one.edge).level
             yield ShuffleBlock(one.bucket, level, one.edge, one.origin, pack(one.rows))
 
     def closing_blocks(self, *, to_every_bucket: bool = False) -> Iterator[ShuffleBlock]:
-        """What is known only at the end of a task: marks, and its report."""
+        """What is known only at the end of a task: partition times, and its report."""
         self.report.counts[FAILED_CALLS] += failed_calls.taken()
-        yield from self._mark_blocks()
+        yield from self._time_blocks()
         # Empty blocks: without one a level would not be asked before it has rows.
-        nothing, flow = pack(MARK_SCHEMA.empty_table()), self._job.dataflow
+        nothing, flow = pack(PARTITION_TIME_SCHEMA.empty_table()), self._job.dataflow
         if to_every_bucket:
             for level, bucket in itertools.product(range(1, flow.levels + 1), range(self._job.buckets)):
-                yield ShuffleBlock(bucket, level, MARKS, self.origin, nothing)
+                yield ShuffleBlock(bucket, level, PARTITION_TIMES, self.origin, nothing)
         else:
             for level in sorted(flow.opening_levels):
-                yield ShuffleBlock(KEYLESS, level, MARKS, self.origin, nothing)
+                yield ShuffleBlock(KEYLESS, level, PARTITION_TIMES, self.origin, nothing)
         if not self.report.is_empty:
             yield ShuffleBlock(self._home, self._job.sink_level, REPORT, self.origin, self.report.packed)
 
-    def marks_by_level(self) -> dict[int, list[tuple[int, int, int | None]]]:
+    def times_by_level(self) -> dict[int, list[tuple[int, int, int | None]]]:
         """What each level is to hear: edge, partition, and the greatest event time or None."""
         by_level: dict[int, list[tuple[int, int, int | None]]] = defaultdict(list)
-        for (edge, partition), event_ms in sorted(self._marks.items()):
+        for (edge, partition), event_ms in sorted(self._times.items()):
             for level in self._job.dataflow.listening(edge):
                 by_level[level].append((edge, partition, event_ms))
         return dict(sorted(by_level.items()))
 
-    def _mark_blocks(self) -> Iterator[ShuffleBlock]:
-        for level, marks in self.marks_by_level().items():
-            rows = pack(pa.table(list(zip(*marks, strict=True)), schema=MARK_SCHEMA))
+    def _time_blocks(self) -> Iterator[ShuffleBlock]:
+        for level, times in self.times_by_level().items():
+            rows = pack(pa.table(list(zip(*times, strict=True)), schema=PARTITION_TIME_SCHEMA))
             for bucket in range(self._job.buckets):
-                yield ShuffleBlock(bucket, level, MARKS, self.origin, rows)
+                yield ShuffleBlock(bucket, level, PARTITION_TIMES, self.origin, rows)
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class ScanReader:
         came = rows.num_rows
         rows, rejected = self._timed(rows, records)
         usable = rows.num_rows
-        self._mark(rows, partition, outbox)
+        self._note_time(rows, partition, outbox)
         rows = transformed(rows, self.transforms)
         if self.refusable:
             rows = recorded(rows, records)
@@ -238,24 +238,24 @@ class ScanReader:
         )
         return rows.filter(pa.array(~bad)) if rejected.num_rows else rows, rejected
 
-    def _mark(self, rows: pa.Table, partition: int, outbox: Outbox) -> None:
+    def _note_time(self, rows: pa.Table, partition: int, outbox: Outbox) -> None:
         if self.scan.watermark is not None and not self.scan.watermark.from_heartbeats:
             event_ms = greatest_ms(rows.column(self.scan.watermark.column))
             if event_ms is not None:
-                outbox.mark(self.scan, partition, event_ms)
+                outbox.note_time(self.scan, partition, event_ms)
 
     def hear(self, partition: int, heartbeats: pa.Table, outbox: Outbox) -> None:
         if self.scan.watermark is not None:
             heard = heartbeats.filter(pc.field("offset") >= self.first_offsets.get(partition, 0)).column("event_ms")
             if len(heard):
                 for other in range(self.partitions):
-                    outbox.mark(self.scan, other, UNSHOWN)
-                outbox.mark(self.scan, partition, pc.max(heard).as_py())
+                    outbox.note_time(self.scan, other, UNSHOWN)
+                outbox.note_time(self.scan, partition, pc.max(heard).as_py())
 
     def fall_silent(self, silence: Silence, outbox: Outbox) -> None:
         watermark = self.scan.watermark
         if watermark is not None and watermark.idle_ms is not None and silence.idle_ms >= watermark.idle_ms:
-            outbox.mark(self.scan, silence.partition, None)
+            outbox.note_time(self.scan, silence.partition, None)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from dovetail.spark_jobs.exchange import report, shuffle_block
 from dovetail.spark_jobs.exchange.arrow_ipc import pack, unpack
 from dovetail.spark_jobs.exchange.report import FAILED_CALLS, BatchReport
 from dovetail.spark_jobs.exchange.sequence_check import Sender, complete
-from dovetail.spark_jobs.exchange.shuffle_block import LATE, MARKS, REJECTED, REPORT, ShuffleBlock
+from dovetail.spark_jobs.exchange.shuffle_block import LATE, PARTITION_TIMES, REJECTED, REPORT, ShuffleBlock
 from dovetail.spark_jobs.stages.job import Job, opened, own_folder, snapshots
 from dovetail.spark_jobs.stages.late import late_rows
 from dovetail.spark_jobs.stages.output import SinkBatch, write_batch
@@ -125,9 +125,14 @@ class BucketOfLevel:
             snapshots(self.job),
             time.perf_counter_ns,
         )
-        arrivals = [Arrival(row.edge, unpack(row.rows)) for row in mine if row.edge != MARKS]
-        marks = [PartitionTime(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
-        return task.on_batch(arrivals, marks)
+        arrivals = [Arrival(row.edge, unpack(row.rows)) for row in mine if row.edge != PARTITION_TIMES]
+        partition_times = [
+            PartitionTime(**members)
+            for row in mine
+            if row.edge == PARTITION_TIMES
+            for members in unpack(row.rows).to_pylist()
+        ]
+        return task.on_batch(arrivals, partition_times)
 
     def blocks(self, output: LevelOutput, said: BatchReport) -> Iterator[ShuffleBlock]:
         """What leaves for a later stage."""

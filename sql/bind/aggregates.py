@@ -20,8 +20,8 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.aggregates.aggregation import Aggregation
-from dovetail.sql.bind.gathered_calls import with_columns
 from dovetail.sql.bind.groups.grouping_sets import GroupingSets
+from dovetail.sql.bind.recomputed_calls import with_columns
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
 from dovetail.sql.expressions.dict_functions import dict_calls, dict_function
@@ -237,7 +237,7 @@ class Groups:
                 return over_others(node, replaced)
             if is_call(node):
                 folded = is_folded(node) and not self.bounded
-                name = self._aggregated(call_of(node, place), place) if folded else self._gathered(node, place)
+                name = self._aggregated(call_of(node, place), place) if folded else self._recomputed(node, place)
                 return exp.column(exp.to_identifier(name, quoted=True))
             if isinstance(node, exp.Column) and node.name in self.input.schema.names:
                 raise _ungrouped(node.name, place)
@@ -256,7 +256,7 @@ class Groups:
     def _name(self, shown: str) -> str:
         return unused(shown, {*self.aggregations, *self.recomputed}, mark=" #")
 
-    def _gathered(self, call: exp.Expr, place: str) -> str:
+    def _recomputed(self, call: exp.Expr, place: str) -> str:
         known = structure(call)
         name = self.called.get(known)
         if name is None:

@@ -27,10 +27,10 @@ def take(connection: Connection, wanted: Leadership, now_ms: int, after: int | N
     It is free where its time is over, and where its epoch is ``after``: then its holder is known to be gone. The
     queries that a leader before it ran do not run from then on, until the new one says that they do.
     """
-    standing = find(connection, wanted.name)
-    if standing is not None and standing.until_ms > now_ms and standing.epoch != after:
-        return standing
-    taken = replace(wanted, epoch=1 if standing is None else standing.epoch + 1)
+    held = find(connection, wanted.name)
+    if held is not None and held.until_ms > now_ms and held.epoch != after:
+        return held
+    taken = replace(wanted, epoch=1 if held is None else held.epoch + 1)
     connection.execute(LEADERS.delete().where(LEADERS.c.name == wanted.name))
     connection.execute(LEADERS.insert().values(asdict(taken)))
     stored_queries.note_runner_gone(connection, wanted.name)

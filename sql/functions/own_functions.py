@@ -89,7 +89,7 @@ def _taken(value: Typed, kind: pa.DataType, dialect: Dialect) -> exp.Expr:
 
 def is_taken(name: str, dialect: Dialect) -> bool:
     """Whether a call of this name is one of the dialect's own, or a form of SQL."""
-    if dialect.registry.knows(name) or name in _ELSEWHERE:
+    if dialect.registry.knows(name) or name in _RESERVED:
         return True
     try:
         statement = parse_one(f"SELECT {name}(x)")
@@ -101,7 +101,7 @@ def is_taken(name: str, dialect: Dialect) -> bool:
     return not isinstance(call, exp.Anonymous) or is_aggregate(call) or bool(dict_function(call))
 
 
-_ELSEWHERE = frozenset({*WINDOWS, "table", "changelog", "date_diff_within"})
+_RESERVED = frozenset({*WINDOWS, "table", "changelog", "date_diff_within"})
 """Names that mean something in one place of a query."""
 
 

@@ -112,9 +112,9 @@ def _key(node: Node, columns: Columns, updating: bool) -> _Key:
     all.
     """
     shown = {expr.plain: name for name, expr in reversed(columns) if expr.plain is not None}
-    standing = node.equal_columns
+    equal_columns = node.equal_columns
     for candidate in node.unique_keys:
-        found = [_selected(column, shown, standing) for column in candidate]
+        found = [_selected(column, shown, equal_columns) for column in candidate]
         selected = tuple(dict.fromkeys(name for name in found if name is not None))
         if all(found):
             names = tuple(shown[name] for name in selected)
@@ -132,9 +132,9 @@ def _complete(cut: Cut | None) -> tuple[Expr, ...] | None:
     return None if cut is None or len(known) < len(cut) else known
 
 
-def _selected(column: str, shown: Mapping[str, str], standing: Mapping[str, Set[str]]) -> str | None:
+def _selected(column: str, shown: Mapping[str, str], equal_columns: Mapping[str, Set[str]]) -> str | None:
     """The column that is selected as ``column``, or stands for it."""
-    return next((name for name in (column, *sorted(standing.get(column, ()))) if name in shown), None)
+    return next((name for name in (column, *sorted(equal_columns.get(column, ()))) if name in shown), None)
 
 
 def _with_hidden(sources: tuple[Expr, ...], selected: Columns, node: Node) -> _Key:
@@ -175,10 +175,10 @@ def _together(node: Node, sources: tuple[Expr, ...]) -> bool:
     cut = node.bucket_key
     if cut is None:
         return False
-    standing = node.equal_columns
+    equal_columns = node.equal_columns
     in_key = {source.structure for source in sources}
     plain = {source.plain for source in sources}
     return all(
-        source is not None and (source.structure in in_key or plain & standing.get(source.plain or "", set()))
+        source is not None and (source.structure in in_key or plain & equal_columns.get(source.plain or "", set()))
         for source in cut
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dovetail.changelog.encodings.registry import format_kind
-from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED
+from dovetail.changelog.encodings.schema_id_framing.subjects import SCHEMA_ID_FRAMED
 from dovetail.changelog.encodings.settings import DEBEZIUM
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.formats.record_parts import expect_written
@@ -85,7 +85,7 @@ def _formatted(made: Output, schema: StreamSchema) -> Output:
         made = replace(made, format=DEBEZIUM)
     for place, form, refused in (
         ("values", schema.value, schema.value.kind != JSON.kind),
-        ("keys", schema.key, schema.key.kind in IDENTIFIED),
+        ("keys", schema.key, schema.key.kind in SCHEMA_ID_FRAMED),
     ):
         if refused and made.updating and made.input.engine == Engine.FAUST:
             raise Unsupported(

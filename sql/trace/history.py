@@ -56,7 +56,7 @@ class History:
             late = "came after the row that it would have met, which is answered once"
             self.ledger.lost(records.filter(pa.array(~came)).column(NUMBER).to_pylist(), late)
             records = records.filter(pa.array(came))
-        stands = self._standing(scan, records, until_ms is None)
+        stands = self._current_records(scan, records, until_ms is None)
         fulfils = stands.filter(pa.array(matched(stands, demand)))
         return with_lineage(fulfils.select(scan.schema.names), [[one] for one in fulfils.column(NUMBER).to_pylist()])
 
@@ -154,7 +154,7 @@ class History:
 
     # -- what stands --
 
-    def _standing(self, scan: Scan, records: pa.Table, now: bool) -> pa.Table:
+    def _current_records(self, scan: Scan, records: pa.Table, now: bool) -> pa.Table:
         """The records whose rows stand after all of them; ``now``: why others do not is told."""
         if scan.records is not None:
             return _versions(scan, records)

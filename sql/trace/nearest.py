@@ -33,7 +33,7 @@ def latest(pairs: Pairs) -> Pairs:
     return _least(pairs, _last_first(pairs), "came later")
 
 
-def standing_versions(pairs: Pairs, deleted: str) -> Pairs:
+def live_versions(pairs: Pairs, deleted: str) -> Pairs:
     """Those whose version is none that ended the row."""
     if not deleted:
         return pairs

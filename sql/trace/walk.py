@@ -45,11 +45,11 @@ from dovetail.sql.plan.nodes import (
 )
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.trace.demand import Demand, KeySet, sides
-from dovetail.sql.trace.gathered import grouped, ranked, replaced
+from dovetail.sql.trace.grouped_rows import grouped, ranked, replaced
 from dovetail.sql.trace.history import History
 from dovetail.sql.trace.inputs import Inputs
 from dovetail.sql.trace.ledger import Ledger
-from dovetail.sql.trace.nearest import latest, nearest, standing_versions
+from dovetail.sql.trace.nearest import latest, live_versions, nearest
 from dovetail.sql.trace.pairs import Pairs, Side
 from dovetail.sql.trace.traced_rows import LINEAGE, lineage_of, passing, stepped, with_lineage
 
@@ -86,7 +86,7 @@ class Walk:
             below = self.rows(node.input, demand.over(node.input.schema.names), until_ms)
             return stepped(below, transform_of(node))
         if isinstance(node, Aggregate | TopN | Keyed):
-            return self._gathered(node, demand, until_ms)
+            return self._grouped(node, demand, until_ms)
         if isinstance(node, UnionAll):
             parts = (self.rows(part, demand, until_ms) for part in node.parts)
             return pa.concat_tables([part.select([*node.schema.names, LINEAGE]) for part in parts])
@@ -96,7 +96,7 @@ class Walk:
             return self._looked_up(node, demand, until_ms)
         raise _not_walked(type(node).__name__)
 
-    def _gathered(self, node: Aggregate | TopN | Keyed, demand: Demand, until_ms: int | None) -> pa.Table:
+    def _grouped(self, node: Aggregate | TopN | Keyed, demand: Demand, until_ms: int | None) -> pa.Table:
         """Whole groups: what is asked of their keys passes below."""
         below = self.rows(node.input, demand.over(node.partition), until_ms)
         if isinstance(node, Aggregate):
@@ -145,7 +145,7 @@ class Walk:
             return latest(pairs)
         if isinstance(method, Temporal):
             found = nearest(pairs, TimeInequality(method.left, ">=", method.right))
-            return standing_versions(found, method.deleted)
+            return live_versions(found, method.deleted)
         return pairs
 
     def _answered_once(self, join: Join, of_left: Demand, of_right: Demand, until_ms: int | None) -> pa.Table:

@@ -59,7 +59,7 @@ def test_one_that_is_refused_takes_the_others_along(broker: str, topics: Callabl
     # The next ones do not wait for what has failed.
     writer.write_whole(topic, Encoded.of([None], [b"{}"]))
     assert committed(broker, topic) == 1
-    assert TopicAdmin(BrokerAddress(broker), 10).settled_ends(topic)[0] > 0
+    assert TopicAdmin(BrokerAddress(broker), 10).quiescent_ends(topic)[0] > 0
 
 
 def test_a_broker_that_is_away_is_told() -> None:

@@ -107,13 +107,13 @@ def test_a_start_aborts_what_a_dead_process_left_open(broker: str, target: Write
 def test_a_fenced_writer_reads_the_mark_again(broker: str, target: WriteTarget, output: str) -> None:
     """The worker of batch 0 gets the partition back at batch 2; another one had it in between."""
     write_once(target, 0, 0, lambda: batch(output, "zero"))
-    elsewhere = TransactionalWriter(target, 0)
-    elsewhere.write(1, batch(output, "one"))
+    other = TransactionalWriter(target, 0)
+    other.write(1, batch(output, "one"))
 
     assert not write_once(target, 0, 1, lambda: batch(output, "one"))
     assert write_once(target, 0, 2, lambda: batch(output, "two"))
     with pytest.raises(BrokerError) as refused:
-        elsewhere.write(3, batch(output, "three"))
+        other.write(3, batch(output, "three"))
 
     assert refused.value.fault is BrokerFault.FENCED
     assert read(broker, output) == [b"zero", b"one", b"two"]

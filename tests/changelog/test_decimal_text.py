@@ -71,7 +71,7 @@ enrichment/lookup_join/distinct_keys.py enrichment/lookup_join/looked_up_columns
 enrichment/stream_rows/sqlite_values.py services/cli/demo/clickthrough.py services/cli/following/current_rows.py
 services/session/frames/fitted_columns.py services/session/rows.py services/session/typed_rows.py
 services/session/verification/verify.py services/worker/lane/fetches.py sql/expressions/group_calls.py
-sql/expressions/engine_calls/python_calls.py sql/expressions/partitions/partition_calls.py sql/trace/gathered.py
+sql/expressions/engine_calls/python_calls.py sql/expressions/partitions/partition_calls.py sql/trace/grouped_rows.py
 sql/trace/history.py sql/trace/near_misses.py sql/trace/walk.py sql/transforms/static_join_step.py
 sql/transforms/version_step.py sql/transforms/window_step.py
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dovetail.changelog.errors import DovetailError
 from dovetail.runtime.clock import now_ms
-from dovetail.services.liveness import Standing, account, standings
+from dovetail.services.liveness import QueryStatus, account, query_statuses
 from dovetail.services.session import Rows, Session
 from dovetail.services.session.input_progress import InputProgress
 from dovetail.services.stack import Stack, temporary_stack
@@ -132,7 +132,7 @@ class Chaos:
         healed_s: dict[str, float] = {}
         while True:
             self._victims.tend_source()
-            found = self._standings()
+            found = self._statuses()
             failed = [one for one in found if one.state == "failed"]
             assert not failed, account(failed)
             ends = self._ends()
@@ -152,13 +152,13 @@ class Chaos:
         last = max(healed_s, key=healed_s.__getitem__)
         self._say(f"healed after {self.account.heal_s[-1]:.1f} s, {last} the last")
 
-    def _complaint(self, found: list[Standing], wanted: dict[str, int] | None) -> str:
+    def _complaint(self, found: list[QueryStatus], wanted: dict[str, int] | None) -> str:
         read = {one.query.name: self._read(one) for one in found}
         phases = {line.name: f"{line.phase} {line.reason}" for line in self._stack.status()}
         return f"not healed after {HEAL_S:g} s\n{account(found)}\nread {read} of {wanted}\n{phases}"
 
-    def _standings(self) -> list[Standing]:
-        return standings(self._session.context.catalog, now_ms())
+    def _statuses(self) -> list[QueryStatus]:
+        return query_statuses(self._session.context.catalog, now_ms())
 
     def _ends(self) -> dict[str, int] | None:
         """Records in the topics; None while the broker is away."""
@@ -167,7 +167,7 @@ class Chaos:
         except DovetailError:
             return None
 
-    def _read(self, one: Standing) -> int:
+    def _read(self, one: QueryStatus) -> int:
         offsets = InputProgress.of(one.query).offsets
         ends = offsets.get("orders")
         return sum(ends.values()) if ends is not None else 1 << 60
@@ -186,7 +186,7 @@ class Chaos:
             if not verified.holds:
                 rows = verified.difference.slice(0, 10).to_pylist()
                 self.account.differences.append(f"{name}: {verified.difference.num_rows} rows, as {rows}")
-        self.account.restarts = {one.query.name: one.query.restarts for one in self._standings()}
+        self.account.restarts = {one.query.name: one.query.restarts for one in self._statuses()}
 
     def _compare_lookup(self) -> None:
         names: dict[object, str] = {key: f"product {key}" for key in range(KEYS - 1)}

@@ -246,7 +246,7 @@ class _SparkQuery:
         ends = topics.end_offsets(clients.admin(BrokerAddress(self._cluster.brokers)), self._dataflow.topics)
         self._query.await_read(ends, timeout_s=DRAIN_S)
         # A commit is answered before its records can be read.
-        TopicAdmin(BrokerAddress(self._cluster.brokers), DRAIN_S).settled_ends(self._own(self._launch.topic))
+        TopicAdmin(BrokerAddress(self._cluster.brokers), DRAIN_S).quiescent_ends(self._own(self._launch.topic))
         if rejected := self._query.progress().counts[REJECTED_RECORDS]:
             raise InternalError(f"{rejected} records of the case were rejected", where=self._launch.name)
 

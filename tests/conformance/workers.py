@@ -131,7 +131,7 @@ class WorkerQuery:
         ends = topics.end_offsets(clients.admin(BrokerAddress(self._environment.brokers)), [self._topic])
         self._await(lambda query: InputProgress.of(query).includes(ends), _DRAIN_S, "answered its input")
         # A commit is answered before its records can be read.
-        TopicAdmin(BrokerAddress(self._environment.brokers), _DRAIN_S).settled_ends(self._query.topic)
+        TopicAdmin(BrokerAddress(self._environment.brokers), _DRAIN_S).quiescent_ends(self._query.topic)
         counts = self._catalog.query(self._query.name).progress.get("counts", {})
         if rejected := counts.get("rejected", 0):
             raise InternalError(f"{rejected} records of the case were rejected", where=self._query.name)

@@ -59,7 +59,7 @@ def test_a_flow_agrees_with_its_reference(ingest: Ingest, data: st.DataObject) -
     with tempfile.TemporaryDirectory() as folder:
         host = Host(flow(ingest, stages), Path(folder), right_kind, INDEXES)
         output = host.flow.sink.columns
-        standing: Counter[Row] = Counter()
+        current: Counter[Row] = Counter()
         for _ in range(data.draw(st.integers(2, 6))):
             for number, content in enumerate(contents):
                 changes = data.draw(records(right_kind in (Kind.UPSERT, Kind.CHANGELOG_KV), right_kind is Kind.APPEND))
@@ -81,8 +81,8 @@ def test_a_flow_agrees_with_its_reference(ingest: Ingest, data: st.DataObject) -
             assert step.counts["dangling"] == reference.dangling - dangling
             if ingest is not Ingest.APPEND:
                 assert len(step.messages) == sum(abs(count) for count in net(step.messages, output).values())
-                standing.update(net(step.messages, output))
-                assert min(standing.values(), default=0) >= 0
+                current.update(net(step.messages, output))
+                assert min(current.values(), default=0) >= 0
             host.commit(left, step)
         host.close()
 

@@ -66,8 +66,8 @@ def test_records_of_keys_that_a_lookup_rejects_are_set_aside(ingest: Ingest, bad
     assert (
         step.rejected.column("value").to_pylist() == batch.column("value").take(pa.array(gone, pa.int64())).to_pylist()
     )
-    standing = sorted(str(place) for place, key in enumerate(keys) if key in ROWS and key not in bad)
-    assert sorted(str(row[1]) for row in net(step.messages, made.sink.columns)) == standing
+    content = sorted(str(place) for place, key in enumerate(keys) if key in ROWS and key not in bad)
+    assert sorted(str(row[1]) for row in net(step.messages, made.sink.columns)) == content
     assert (step.counts["rejected"], step.counts["rows_in"]) == (len(gone), 5)
 
 

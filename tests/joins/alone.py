@@ -48,11 +48,11 @@ class Alone:
 
     def held(self, name: str = "") -> int:
         """How many rows stand in the arrangement ``name``, or in all of them."""
-        standing = 0
+        count = 0
         for one in [name] if name else self.store.runs:
             runs = [Changes(_unexpired(run).drop_columns([SORT])) for run in self.store.runs[one]]
-            standing += int(Changes.concat(runs).consolidated().deltas.sum()) if runs else 0
-        return standing
+            count += int(Changes.concat(runs).consolidated().deltas.sum()) if runs else 0
+        return count
 
     def _received(self, records: Sequence[Record], schema: pa.Schema, ordered: bool) -> pa.Table:
         """As a host hands rows over: in the columns of the port, counts never NULL."""

@@ -102,12 +102,12 @@ class Restarting(Joining, Protocol):
 
 def agree(tested: Restarting, reference: Joining, drawn: Iterable[Step]) -> None:
     """Each batch gives what it gives in the reference, and no row stands fewer than zero times."""
-    standing: Counter[Row] = Counter()
+    content: Counter[Row] = Counter()
     for left, right, restart in drawn:
         changes = tested.on_batch(left, right)
         assert changes == reference.on_batch(left, right)
-        standing.update(changes)
-        assert min(standing.values(), default=0) >= 0
+        content.update(changes)
+        assert min(content.values(), default=0) >= 0
         if restart:
             tested.restart()
 

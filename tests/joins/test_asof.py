@@ -158,9 +158,9 @@ def test_after_all_batches_it_is_the_join_of_duckdb(comparison: str, data: st.Da
     alone = Alone(
         AsofSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", comparison)
     )
-    standing: Counter[Row] = Counter()
+    current: Counter[Row] = Counter()
     for first in range(0, 25, 6):
-        standing.update(
+        current.update(
             alone.on_batch(
                 [(row, 1) for row in left[first : first + 6]],
                 [((key, "r", at), 1) for key, at in right[first : first + 6]],
@@ -173,7 +173,7 @@ def test_after_all_batches_it_is_the_join_of_duckdb(comparison: str, data: st.Da
         found = engine.sql(
             f'SELECT * FROM l ASOF LEFT JOIN r ON l."l.k" = r."r.k" AND l."l.v" {comparison} r."r.w"'
         ).fetchall()
-    assert +standing == Counter(found)
+    assert +current == Counter(found)
 
 
 @settings(max_examples=tries(20))

@@ -73,10 +73,10 @@ def test_a_retraction_before_its_row_is_dangling_in_one_batch_as_in_two(spec: Op
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-3, 3))), st.lists(st.integers(0, 3), min_size=3, max_size=3))
 @example([(0, -1), (0, 1)], [0, 0, 0])
 def test_shortfalls(changes: list[tuple[int, int]], held: list[int]) -> None:
-    standing, missing = list(held), [0, 0, 0]
+    present, missing = list(held), [0, 0, 0]
     for group, delta in changes:
-        missing[group] += max(-(standing[group] + delta), 0)
-        standing[group] = max(standing[group] + delta, 0)
+        missing[group] += max(-(present[group] + delta), 0)
+        present[group] = max(present[group] + delta, 0)
     groups, deltas = (pa.array([one[part] for one in changes], pa.int64()).to_numpy() for part in (0, 1))
     assert shortfalls(groups, deltas, pa.array(held, pa.int64()).to_numpy()).tolist() == missing
 

@@ -94,14 +94,14 @@ def test_it_is_the_reference(
         (null_safe,),
         lambda rows: all(one.of_rows(rows) for one in tested),
     )
-    standing: Counter[Row] = Counter()
+    content: Counter[Row] = Counter()
     with poor_hashes(poor):
         alone = Alone(spec)
         for parts, restart in data.draw(batches(*(records(ingest, *VALUES) for ingest in ingests))):
             changes = alone.on_batch(*parts)
             assert changes == reference.on_batch(*parts)
-            standing.update(changes)
-            assert min(standing.values(), default=0) >= 0
+            content.update(changes)
+            assert min(content.values(), default=0) >= 0
             if restart:
                 alone.restart()
 

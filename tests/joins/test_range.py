@@ -165,7 +165,7 @@ def test_append_output_against_the_reference(
 def compared(spec: RangeSpec, left: Stream, right: Stream, data: st.DataObject) -> None:
     alone, reference = Alone(spec), reference_of(spec)
     batch = reference_of(replace(spec, append=False, closed=False))
-    standing: Counter[Row] = Counter()
+    content: Counter[Row] = Counter()
     whole: Counter[Row] = Counter()
     append = spec.append or spec.closed
     for _ in range(data.draw(st.integers(0, 8))):
@@ -176,17 +176,17 @@ def compared(spec: RangeSpec, left: Stream, right: Stream, data: st.DataObject) 
         at = moved(left, data, spec.band.left_shift or 0), moved(right, data, 0)
         passed = alone.on_watermark(*at)
         assert passed == reference.on_watermark(left.now or None, right.now or None)
-        standing.update(changes)
-        standing.update(passed)
-        assert min(standing.values(), default=0) >= 0
+        content.update(changes)
+        content.update(passed)
+        assert min(content.values(), default=0) >= 0
         assert not append or min([*changes.values(), *passed.values()], default=0) >= 0
         if data.draw(st.booleans()):
             alone.restart()
-    standing.update(alone.on_watermark(10**6, 10**6))
+    content.update(alone.on_watermark(10**6, 10**6))
     if spec.band.lower is not None and spec.band.upper is not None:
         assert forgotten(alone.store)
     if left.punctual and not spec.closed:
-        assert +standing == +whole
+        assert +content == +whole
 
 
 def forgotten(store: RunStore) -> bool:

@@ -47,12 +47,12 @@ def batches(ingest: Ingest) -> st.SearchStrategy[list[tuple[list[Record], bool]]
 def agree(
     alone: Alone, reference: Callable[[Sequence[Record]], Counter[Row]], drawn: Sequence[tuple[list[Record], bool]]
 ) -> None:
-    standing: Counter[Row] = Counter()
+    content: Counter[Row] = Counter()
     for part, restart in drawn:
         changes = alone.on_batch(part)
         assert changes == reference(part)
-        standing.update(changes)
-        assert min(standing.values(), default=0) >= 0
+        content.update(changes)
+        assert min(content.values(), default=0) >= 0
         if restart:
             alone.restart()
 
@@ -135,12 +135,12 @@ def test_several_parts_of_an_n_way_join(
         [side(ingests[stream]) for stream in of], (3,) * len(of), places, (null_safe,), lambda rows: True
     )
     drawn = st.tuples(*(records(ingest, *VALUES) for ingest in ingests), st.booleans())
-    standing: Counter[Row] = Counter()
+    content: Counter[Row] = Counter()
     for *streams, restart in data.draw(st.lists(drawn, max_size=6)):
         changes = alone.on_batch(*(streams[of[place]] for place in inputs))
         assert changes == reference.on_batch(*(streams[stream] for stream in of))
-        standing.update(changes)
-        assert min(standing.values(), default=0) >= 0
+        content.update(changes)
+        assert min(content.values(), default=0) >= 0
         if restart:
             alone.restart()
 

@@ -54,7 +54,7 @@ def test_it_is_the_reference(kind: JoinKind, left: Ingest, deletes: bool, residu
     if residual:
         reference.condition = odd_version
     reached = [0, 0]
-    standing: Counter[Row] = Counter()
+    content: Counter[Row] = Counter()
     for left_records, right_records, (moved_left, moved_right), restart in data.draw(
         st.lists(st.tuples(records(left, IDS, TIMES), versions, moves, st.booleans()), max_size=10)
     ):
@@ -71,8 +71,8 @@ def test_it_is_the_reference(kind: JoinKind, left: Ingest, deletes: bool, residu
         answers = alone.on_watermark(*watermarks)
         assert answers == reference.on_watermark(watermarks)
         for one in (changes, answers):
-            standing.update(one)
-            assert min(standing.values(), default=0) >= 0
+            content.update(one)
+            assert min(content.values(), default=0) >= 0
         if restart:
             alone.restart()
 

@@ -86,9 +86,9 @@ def test_one_that_is_silent_is_gone_whatever_its_clock_was(catalog: Catalog, unt
 
     holder = tried(catalog, held, clock)
 
-    standing = catalog.leadership("spark")
-    assert standing is not None
-    assert standing.epoch == held.epoch + 1
+    lease = catalog.leadership("spark")
+    assert lease is not None
+    assert lease.epoch == held.epoch + 1
     assert LEASE_S < clock.now_s < 2 * LEASE_S
     holder.release()
 

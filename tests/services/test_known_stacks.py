@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.settings import read_settings
-from dovetail.services.known_stacks import elsewhere, forget, found_settings, remember
+from dovetail.services.known_stacks import forget, found_settings, other_stacks, remember
 from dovetail.services.stack.processes import ProcessIdentity
 from dovetail.services.stack.state import StackState, write_state
 
@@ -59,7 +59,7 @@ def test_the_one_that_runs_is_found_from_anywhere(places: Path, monkeypatch: pyt
     said: list[str] = []
     assert found_settings(say=said.append).data_dir == data
     assert said == [f"the stack that was started in {home}"]
-    assert elsewhere(read_settings()) == f"; one runs that was started in {home}"
+    assert other_stacks(read_settings()) == f"; one runs that was started in {home}"
     forget(found_settings())
     assert found_settings().data_dir == places / "elsewhere" / ".dovetail"
 

@@ -49,7 +49,7 @@ def messages(brokers: str, topic: str) -> list[Message]:
     """All of a topic, as a read_committed reader sees it now."""
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": "reader", "enable.partition.eof": True})
     # A commit is answered before its records can be read; a transaction that stays open is not waited for.
-    ends = TopicAdmin(BrokerAddress(brokers), _OPEN_S).settled_ends(topic)
+    ends = TopicAdmin(BrokerAddress(brokers), _OPEN_S).quiescent_ends(topic)
     consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
     found: list[Message] = []
     open_partitions = {partition for partition, end in ends.items() if end}

@@ -33,7 +33,7 @@ _COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
     "array": (pa.types.is_list,),
     "object": (pa.types.is_struct, pa.types.is_map),
 }
-_ELSEWHERE = ("allOf", "anyOf", "oneOf", "patternProperties", "if")
+_APPLICATORS = ("allOf", "anyOf", "oneOf", "patternProperties", "if")
 _DEEPEST = 20
 
 
@@ -66,7 +66,7 @@ class ObjectSchema:
     def members(self) -> Mapping[str, Any] | None:
         """The schemas of the members; None where it does not say which there are."""
         match self.found(self.root):
-            case {"properties": dict(named)} as root if not any(word in root for word in _ELSEWHERE):
+            case {"properties": dict(named)} as root if not any(word in root for word in _APPLICATORS):
                 return named
         return None
 

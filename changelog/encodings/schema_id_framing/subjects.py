@@ -11,7 +11,7 @@ from dovetail.changelog.encodings.interface import MemberWriter, SchemaDefinitio
 from dovetail.changelog.errors import SqlError, StackError, UnknownName
 from dovetail.changelog.schema import RecordFormat
 
-IDENTIFIED = ("avro", "json_schema", "protobuf")
+SCHEMA_ID_FRAMED = ("avro", "json_schema", "protobuf")
 """The kinds of formats whose values name their schema."""
 REGISTRY_OPTION = "schema.registry"
 MESSAGE_OPTION = "message"
@@ -22,7 +22,7 @@ SUBJECT = "subject"
 
 def of_topic(form: RecordFormat, topic: str, *, of_keys: bool = False) -> RecordFormat:
     """``form`` of the values, or of the keys, of a topic."""
-    if form.kind not in IDENTIFIED:
+    if form.kind not in SCHEMA_ID_FRAMED:
         return form
     subject = f"{topic}-{'key' if of_keys else 'value'}"
     return replace(form, options=tuple(sorted({**dict(form.options), SUBJECT: subject}.items())))

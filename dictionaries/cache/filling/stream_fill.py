@@ -62,8 +62,8 @@ class StreamFill:
         return all_unanswered([failure for failure in failures if failure is not None])
 
     def _changed(self, found: Mapping[Key, Rows]) -> dict[Key, Rows]:
-        standing = self._stream.fetch(self._by, list(found)) if found else {}
-        return {key: rows for key, rows in found.items() if rows != standing.get(key, ())}
+        present = self._stream.fetch(self._by, list(found)) if found else {}
+        return {key: rows for key, rows in found.items() if rows != present.get(key, ())}
 
     def _write(self, changed: Mapping[Key, Rows]) -> None:
         rows = [row for found in changed.values() for row in found]

@@ -44,7 +44,7 @@ class CurrentRows:
     def _folded(self) -> pa.Table:
         if self._new:
             new, self._new = pa.concat_tables(self._new), []
-            self._rows = self._last(new) if self._stream is None else self._standing(new, self._stream)
+            self._rows = self._last(new) if self._stream is None else self._current(new, self._stream)
         return self._rows
 
     def _last(self, new: pa.Table) -> pa.Table:
@@ -52,7 +52,7 @@ class CurrentRows:
         # Copied: a slice would hold the tables that it is of.
         return rows.take(pa.array(np.arange(max(0, rows.num_rows - self._most), rows.num_rows)))
 
-    def _standing(self, new: pa.Table, stream: StreamSchema) -> pa.Table:
+    def _current(self, new: pa.Table, stream: StreamSchema) -> pa.Table:
         """What stands is inserted once more, before what is new."""
         once = pa.array(np.ones(self._rows.num_rows, np.int64)).cast(new.field(WIRE_DELTA).type)
         both = pa.concat_tables([self._rows.append_column(WIRE_DELTA, once), new]).combine_chunks()

@@ -24,7 +24,7 @@ async def changes(request: Request) -> Response:
     place = _place(request)
     start = _start(request, place)
     found = await service.fan_out.followed(name, place)
-    events = service.fan_out.events(found, start, lambda: service.doorkeeper.expect_still(user))
+    events = service.fan_out.events(found, start, lambda: service.authenticator.expect_still(user))
     return Streamed(events, service.settings.serve_send_s, EVENT_STREAM)
 
 

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dovetail.runtime.clock import now_ms
-from dovetail.services.liveness import standings
+from dovetail.services.liveness import query_statuses
 from dovetail.services.serve.endpoints import Endpoint, Parameter
 from dovetail.services.serve.fragments_graph import fragments_of
 from dovetail.services.serve.refusals import JSON, RequestRefused, answered
@@ -37,14 +37,14 @@ def graph_of(session: Session) -> dict[str, Any]:
     plain views too.
     """
     catalog = session.context.catalog
-    states = {one.query.name: one for one in standings(catalog, now_ms())}
+    states = {one.query.name: one for one in query_statuses(catalog, now_ms())}
     nodes, edges = [], []
     for relation in catalog.relations():
-        standing = states.get(relation.name)
+        status = states.get(relation.name)
         node: dict[str, Any] = {"name": relation.name, "kind": relation.what.value}
-        if standing is not None:
-            node |= {"state": standing.shown_state, "why": standing.why, "topic": standing.query.topic}
-            node |= {"engine": standing.query.engine}
+        if status is not None:
+            node |= {"state": status.shown_state, "why": status.why, "topic": status.query.topic}
+            node |= {"engine": status.query.engine}
         nodes.append(node)
         edges += [{"from": used, "to": relation.name} for used in sorted(catalog.used(relation.name))]
     return {"nodes": nodes, "edges": edges}

@@ -31,7 +31,7 @@ async def history_of(request: Request) -> Response:
 
 async def user(request: Request) -> Response:
     found = user_of(request)
-    return answered({"name": found.name, "role": found.role.value, "open": service_of(request).doorkeeper.is_open})
+    return answered({"name": found.name, "role": found.role.value, "open": service_of(request).authenticator.is_open})
 
 
 ROUTES = (

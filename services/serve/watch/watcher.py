@@ -12,7 +12,7 @@ import numpy as np
 from dovetail.changelog.errors import DovetailError, UnknownName
 from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.clock import now_ms
-from dovetail.services.liveness import Standing, standings
+from dovetail.services.liveness import QueryStatus, query_statuses
 from dovetail.services.serve.watch.metrics_window import MetricsWindow
 from dovetail.services.serve.watch.query_sample import Ends, QuerySample, offsets_of
 from dovetail.services.session import Session
@@ -31,7 +31,7 @@ _TOPIC_READINGS = 6
 class WatchedQuery:
     """error, error_ms   the last one that it had, and when that was seen first; it may have passed since"""
 
-    standing: Standing
+    status: QueryStatus
     hour: MetricsWindow
     error: str = ""
     error_ms: int = 0
@@ -85,7 +85,7 @@ class Watcher:
     def look(self, session: Session) -> None:
         at_ms = now_ms()
         # A query with a lease is a SELECT that somebody reads: it goes with its reader.
-        found = [one for one in standings(session.context.catalog, at_ms) if not one.query.lease_ms]
+        found = [one for one in query_statuses(session.context.catalog, at_ms) if not one.query.lease_ms]
         ends = _ends(session, {topic for one in found for topic in offsets_of(one.query)})
         self._topics = {topic: self._of_topic(topic, sum(of.values()), at_ms) for topic, of in ends.items()}
         self._watched = {one.query.name: self._noted(one, number, ends, at_ms) for number, one in enumerate(found)}
@@ -95,17 +95,17 @@ class Watcher:
         found.add(QuerySample(at_ms, ended=ended))
         return found
 
-    def _noted(self, standing: Standing, number: int, ends: Ends, at_ms: int) -> WatchedQuery:
+    def _noted(self, status: QueryStatus, number: int, ends: Ends, at_ms: int) -> WatchedQuery:
         """A query of the same name that was made anew begins anew."""
-        query = standing.query
+        query = status.query
         known = self._watched.get(query.name)
-        if known is None or known.standing.query.id != query.id:
-            known = WatchedQuery(standing, MetricsWindow(self._sample_count if number < _MOST_HOURS else 2))
+        if known is None or known.status.query.id != query.id:
+            known = WatchedQuery(status, MetricsWindow(self._sample_count if number < _MOST_HOURS else 2))
         known.hour.add(QuerySample.of(query, ends, at_ms))
-        error = _error(standing)
+        error = _error(status)
         if error and error != known.error:
             known.error, known.error_ms = error, at_ms
-        known.standing = standing
+        known.status = status
         return known
 
 
@@ -122,9 +122,9 @@ def _ends(session: Session, topics: set[str]) -> Ends:
     return found
 
 
-def _error(standing: Standing) -> str:
+def _error(status: QueryStatus) -> str:
     """What keeps a query from its work. One that goes into a pack says how far it is, which is no error."""
-    return "" if standing.state == Actual.PACKING.value else standing.why
+    return "" if status.state == Actual.PACKING.value else status.why
 
 
 def _rate(hour: MetricsWindow) -> float:
@@ -134,17 +134,17 @@ def _rate(hour: MetricsWindow) -> float:
 
 
 def _members(one: WatchedQuery) -> dict[str, Any]:
-    query = one.standing.query
+    query = one.status.query
     members: Mapping[str, Any] = {
         "name": query.name,
         "view": query.view,
         "engine": query.engine,
         "topic": query.topic,
-        "state": one.standing.shown_state,
-        "well": one.standing.healthy,
+        "state": one.status.shown_state,
+        "well": one.status.healthy,
         "error": one.error,
         "error_ms": one.error_ms,
-        "failing": bool(_error(one.standing)),
+        "failing": bool(_error(one.status)),
     }
     samples = one.hour.samples()
     recent = np.nan_to_num(samples.rates("rows_out", _POINTS)).tolist()

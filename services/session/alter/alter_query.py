@@ -135,7 +135,7 @@ def _difference(context: Context, proposed: Proposal, successor: str) -> Changes
 def _keyed_rows(context: Context, stream: Stream, topic: str) -> pa.Table:
     schema = replace(stream.schema, included=(Included(_KEY, pa.binary(), RecordPart.KEY),))
     names = (*(column.name for column in schema.columns), _KEY)
-    return read_topic(context.brokers, schema, topic, context.topics.settled_ends(topic), columns=names).rows.select(
+    return read_topic(context.brokers, schema, topic, context.topics.quiescent_ends(topic), columns=names).rows.select(
         names
     )
 

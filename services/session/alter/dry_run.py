@@ -86,7 +86,7 @@ class Effect:
 
 
 def _effect(context: Context, proposed: Proposal) -> Effect:
-    ends = {topic: context.topics.settled_ends(topic) for topic in _inputs(proposed.before, proposed.after)}
+    ends = {topic: context.topics.quiescent_ends(topic) for topic in _inputs(proposed.before, proposed.after)}
     processed = _with_starts(InputProgress.of(proposed.query), {topic: ends[topic] for topic in proposed.latest})
     out = left_out(context, proposed.before, proposed.query)
 

@@ -17,7 +17,7 @@ from dovetail.changelog.encodings.avro.columns import type_of
 from dovetail.changelog.encodings.avro.schema import WriterSchema
 from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.encodings.schema_id_framing.schema_parser import ColumnType, column_type
-from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED, SUBJECT
+from dovetail.changelog.encodings.schema_id_framing.subjects import SCHEMA_ID_FRAMED, SUBJECT
 from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import StreamSchema
@@ -60,7 +60,7 @@ def with_columns(context: Context, statement: CreateStream) -> CreateStream:
 
 def _of_key(registry: SchemaRegistryReader, schema: StreamSchema) -> Mapping[str, ColumnType]:
     """The columns of the primary key that keys hold, where keys have a schema."""
-    if schema.key.kind not in IDENTIFIED or not schema.primary_key:
+    if schema.key.kind not in SCHEMA_ID_FRAMED or not schema.primary_key:
         return {}
     newest = registry.latest(schema.key.option(SUBJECT))
     definition = None if newest is None else registry.definition(newest)

@@ -14,7 +14,7 @@ from dovetail.changelog.encodings.avro.schema import WriterSchema
 from dovetail.changelog.encodings.interface import Reads, SchemaDefinition
 from dovetail.changelog.encodings.registry import AVRO_FORMAT
 from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
-from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
+from dovetail.changelog.encodings.schema_id_framing.subjects import REGISTRY_OPTION, SCHEMA_ID_FRAMED, SUBJECT, expected
 from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.formats.members import Member
@@ -29,9 +29,9 @@ def expect_schema(context: Context, statement: CreateStream) -> None:
     """Raises what is wrong with the columns, or with the registry that is named; of other formats nothing is asked."""
     schema = statement.schema
     of_key: frozenset[str] = frozenset()
-    if schema.key.kind in IDENTIFIED and schema.primary_key:
+    if schema.key.kind in SCHEMA_ID_FRAMED and schema.primary_key:
         of_key = _expect_key(context, schema)
-    if schema.value.kind not in IDENTIFIED:
+    if schema.value.kind not in SCHEMA_ID_FRAMED:
         return
     registry = registry_of(context, schema)
     subject = schema.value.option(SUBJECT)

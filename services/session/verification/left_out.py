@@ -135,7 +135,7 @@ def _records(context: Context, topic: str) -> Iterator[pa.Table]:
     """All of a topic, HEADED; nothing where it is not there."""
     yield HEADED.empty_table()
     if topic in context.topics.partitions():
-        for records in records_of(context, topic, context.topics.settled_ends(topic)):
+        for records in records_of(context, topic, context.topics.quiescent_ends(topic)):
             yield without_marks(records)
 
 

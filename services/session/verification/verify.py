@@ -69,7 +69,7 @@ def verify(context: Context, view: str) -> Verification:
     Unsupported for a view whose rows depend on the order of arrival.
     """
     plan = _view_plan(context, view)
-    processed, ends, written = _standing_still(context, plan)
+    processed, ends, written = _at_rest(context, plan)
     context.say(f"{view}: recomputing from {', '.join(plan.reads)}")
     out = left_out(context, plan, context.catalog.query(view))
     definition = context.catalog.get(view).materialized_view
@@ -108,13 +108,13 @@ def _view_plan(context: Context, view: str) -> Plan:
     return plan
 
 
-def _standing_still(context: Context, plan: Plan) -> tuple[InputProgress, Offsets, PartitionOffsets]:
+def _at_rest(context: Context, plan: Plan) -> tuple[InputProgress, Offsets, PartitionOffsets]:
     """What the query has read, to its inputs' ends, and where its output ended when nothing was left to write."""
     for _ in range(_ATTEMPTS):
         await_upstream(context, plan)
         ends = input_ends(context, plan)
         processed = await_reading(context, plan.name, ends)
-        written = context.topics.settled_ends(plan.stream().topic)
+        written = context.topics.quiescent_ends(plan.stream().topic)
         if input_ends(context, plan) == ends:
             return processed, ends, written
     raise SqlError(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import ServiceUnavailable, SqlError
 from dovetail.changelog.work.interruption import expect_wanted
-from dovetail.services.liveness import standing, unserved
+from dovetail.services.liveness import query_status, unserved
 from dovetail.services.session.contents import Offsets
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress
@@ -178,7 +178,7 @@ def _overdue(context: Context, chain: InputChain, inclusion: Inclusion, awaited:
     where, fix = "; ".join(_left(context, chain, inclusion)), "wait again, or longer: TIMEOUT 300"
     query = inclusion.waits_for
     if query is not None:
-        now = standing(_query(context, query), unserved(context.catalog, context.now_ms))
+        now = query_status(_query(context, query), unserved(context.catalog, context.now_ms))
         where += f"; {query.view} is {now.shown_state}" + (f": {now.why}" if now.why else "")
         if not now.healthy:
             fix = f"dovetail status shows what runs, SHOW QUERIES how {query.view} is; then wait again"

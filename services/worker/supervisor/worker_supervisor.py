@@ -105,14 +105,14 @@ class WorkerSupervisor:
     def discard(self, query: Query) -> bool:
         if query.checkpoint:
             shutil.rmtree(self.files / QueryOrigin.identity_in(query.checkpoint), ignore_errors=True)
-        if self._elsewhere(query):
+        if self._runs_elsewhere(query):
             return False
         if query.checkpoint:
             self._forget(query)
         return True
 
     def speaks_for(self, query: Query) -> bool:
-        return not self._elsewhere(query)
+        return not self._runs_elsewhere(query)
 
     def _forget(self, query: Query) -> None:
         """What the broker holds of a dropped query, besides its output."""
@@ -132,7 +132,7 @@ class WorkerSupervisor:
         self._be_seen(now=True)
         return True
 
-    def _elsewhere(self, query: Query) -> bool:
+    def _runs_elsewhere(self, query: Query) -> bool:
         """Whether another worker runs the query."""
         others = live_workers(self._catalog, now_ms())
         return any(query.name in other.queries for other in others if other.id != self._worker.id)
@@ -144,7 +144,7 @@ class WorkerSupervisor:
         ended, self._children = set(self._children), {}
         self._catalog.worker_gone(self._worker.id)
         for query in self._catalog.queries():
-            if query.id in ended and query.actual is Actual.RUNNING and not self._elsewhere(query):
+            if query.id in ended and query.actual is Actual.RUNNING and not self._runs_elsewhere(query):
                 self._catalog.report(query.id, now_ms=now_ms(), actual=Actual.STOPPED)
         self._fork_server.close()
         self._lease.close()

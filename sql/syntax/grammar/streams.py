@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED
+from dovetail.changelog.encodings.schema_id_framing.subjects import SCHEMA_ID_FRAMED
 from dovetail.changelog.encodings.settings import value_format
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.schema import Kind, RecordPart
@@ -168,7 +168,7 @@ def check(
 
 def _expect_identified(cursor: Cursor, rules: Rules, settings: Mapping[str, Setting], start: int) -> None:
     form = value_format(settings).kind
-    if form not in IDENTIFIED:
+    if form not in SCHEMA_ID_FRAMED:
         said = "data_format = 'Avro'" if rules is Rules.TIMEPLUS else "FORMAT PLAIN ENCODE AVRO"
         cursor.fail(
             f"the columns are not named, and {form} has no schema that names them",

@@ -153,14 +153,14 @@ def test_what_is_packed_is_not_unpacked() -> None:
 def test_a_registry_sends_nobody_elsewhere() -> None:
     paths: list[str] = []
 
-    def elsewhere(handler: BaseHTTPRequestHandler) -> None:
+    def redirect(handler: BaseHTTPRequestHandler) -> None:
         paths.append(handler.path)
         handler.send_response(307)
         handler.send_header("Location", f"http://localhost:{handler.server.server_port}/secret")  # type: ignore[attr-defined]
         handler.send_header("Content-Length", "0")
         handler.end_headers()
 
-    with served(elsewhere) as client, pytest.raises(ServiceUnavailable, match="status 307"):
+    with served(redirect) as client, pytest.raises(ServiceUnavailable, match="status 307"):
         client.definition(1)
     assert paths == ["/schemas/ids/1"]
 

@@ -12,7 +12,7 @@ from dovetail.broker.registry.protobuf_text import compiled
 from dovetail.changelog.encode import Forms
 from dovetail.changelog.encodings.interface import SchemaDefinition
 from dovetail.changelog.encodings.schema_id_framing import wire
-from dovetail.changelog.encodings.schema_id_framing.subjects import IDENTIFIED, SUBJECT
+from dovetail.changelog.encodings.schema_id_framing.subjects import SCHEMA_ID_FRAMED, SUBJECT
 from dovetail.changelog.encodings.schema_parsers import SCHEMA_PARSERS
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import RecordFormat
@@ -46,7 +46,7 @@ def own(kind: str, columns: pa.Schema) -> SchemaDefinition:
     return SchemaDefinition(made.kind, made.text, compiled=compiled(made) if kind == "protobuf" else b"")
 
 
-@pytest.mark.parametrize("kind", IDENTIFIED)
+@pytest.mark.parametrize("kind", SCHEMA_ID_FRAMED)
 def test_a_column_that_is_missing_is_looked_for_in_the_present_schema(kind: str) -> None:
     schemas = Slow([own(kind, NARROW), own(kind, WIDE)])
     forms = Forms(RecordFormat(kind, ((SUBJECT, "t-value"),)), schemas=schemas)
@@ -57,7 +57,7 @@ def test_a_column_that_is_missing_is_looked_for_in_the_present_schema(kind: str)
         assert schemas.lookups == ["t-value"] * lookups
 
 
-@pytest.mark.parametrize("kind", IDENTIFIED)
+@pytest.mark.parametrize("kind", SCHEMA_ID_FRAMED)
 def test_what_the_present_schema_refuses_is_refused(kind: str) -> None:
     schemas = Slow([own(kind, NARROW)])
     forms = Forms(RecordFormat(kind, ((SUBJECT, "t-value"),)), schemas=schemas)

@@ -124,14 +124,14 @@ def test_groups(keys: tuple[str, ...], ingest: Ingest, data: st.DataObject) -> N
     of_reference = [lambda rows: sorted_pairs((row[1], row[2]) for row in rows)] if recomputed else []
     folds = [(fold, ROWS.names.index(argument) if argument else None, distinct) for fold, argument, distinct in chosen]
     reference = ReferenceAggregate(side, folds, of_reference)
-    standing: Counter[Row] = Counter()
+    content: Counter[Row] = Counter()
     for number, (batch, restart) in enumerate(
         data.draw(st.lists(st.tuples(records(ingest), st.booleans()), max_size=9))
     ):
         changes = net(query.feed({0: decoded(ROWS, batch, number * 100)}))
         assert changes == reference.on_batch(batch)
-        standing.update(changes)
-        assert min(standing.values(), default=0) >= 0
+        content.update(changes)
+        assert min(content.values(), default=0) >= 0
         if restart:
             query.restart()
 

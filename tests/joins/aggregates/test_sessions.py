@@ -43,14 +43,14 @@ def test_rows_that_come_and_go(
 ) -> None:
     spec = SessionsSpec(replace(port(LEFT, ingest), keys=keys), "l.v", gap, "start", "end", longest)
     reference = ReferenceSessions(side_of(ingest, keys), 2, gap, longest)
-    standing: Counter[Row] = Counter()
+    content: Counter[Row] = Counter()
     with poor_hashes(poor):
         hosted = Hosted(spec)
         for batch, restart in batches.draw(st.lists(st.tuples(records(ingest, IDS, TIMES), st.booleans()), max_size=8)):
             changes = hosted.on_batch(batch, [])
             assert changes == reference.on_batch(batch)
-            standing.update(changes)
-            assert min(standing.values(), default=0) >= 0
+            content.update(changes)
+            assert min(content.values(), default=0) >= 0
             if restart:
                 hosted.restart()
 

@@ -39,12 +39,12 @@ JOIN = BidirectionalSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, I
 @given(data=st.data())
 def test_portions_give_what_the_whole_gives(ingest: Ingest, data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(specs(ingest)))
-    whole, cut, standing = Hosted(spec), Hosted(spec, ONE_KEY), Counter[Row]()
+    whole, cut, content = Hosted(spec), Hosted(spec, ONE_KEY), Counter[Row]()
     for left, right, buckets in suits(spec, risen(data.draw(drawn_steps(ingest)))):
         changes = cut.on_batch(left, right)
         assert changes == whole.on_batch(left, right)
-        standing.update(changes)
-        assert min(standing.values(), default=0) >= 0
+        content.update(changes)
+        assert min(content.values(), default=0) >= 0
         if buckets == 5:
             cut.rescale(2)
         elif buckets > 1:

@@ -28,21 +28,27 @@ def relay(scalars: dict[str, int] | None = None) -> Relay:
 
 def test_it_stands_where_the_least_of_the_inputs_lets_it() -> None:
     one = relay()
-    assert one.marks([PartitionTime(LEFT, 0, 100)]) == []
-    assert one.marks([PartitionTime(RIGHT, 0, 95)]) == [PartitionTime(JOINED, 0, 80), PartitionTime(GROUPED, 0, 80)]
-    assert one.marks([PartitionTime(RIGHT, 0, 500)]) == [PartitionTime(JOINED, 0, 100), PartitionTime(GROUPED, 0, 100)]
+    assert one.times([PartitionTime(LEFT, 0, 100)]) == []
+    assert one.times([PartitionTime(RIGHT, 0, 95)]) == [
+        PartitionTime(JOINED, 0, 80),
+        PartitionTime(GROUPED, 0, 80),
+    ]
+    assert one.times([PartitionTime(RIGHT, 0, 500)]) == [
+        PartitionTime(JOINED, 0, 100),
+        PartitionTime(GROUPED, 0, 100),
+    ]
 
 
 def test_it_is_kept_over_restarts() -> None:
     scalars: dict[str, int] = {}
-    relay(scalars).marks([PartitionTime(LEFT, 0, 100), PartitionTime(RIGHT, 0, 95)])
-    assert relay(scalars).marks([]) == [PartitionTime(JOINED, 0, 80), PartitionTime(GROUPED, 0, 80)]
+    relay(scalars).times([PartitionTime(LEFT, 0, 100), PartitionTime(RIGHT, 0, 95)])
+    assert relay(scalars).times([]) == [PartitionTime(JOINED, 0, 80), PartitionTime(GROUPED, 0, 80)]
 
 
 def test_one_relay_feeds_the_next() -> None:
     second = Relay((-1,), (LAST,), Watermarks((JOINED,), (port(),), {}))
-    marks = [PartitionTime(LEFT, 0, 100), PartitionTime(RIGHT, 0, 200)]
-    assert relayed([relay(), second], marks)[-1] == PartitionTime(LAST, 0, 99)
+    partition_times = [PartitionTime(LEFT, 0, 100), PartitionTime(RIGHT, 0, 200)]
+    assert relayed([relay(), second], partition_times)[-1] == PartitionTime(LAST, 0, 99)
 
 
 def test_marks_are_told_to_the_levels_beyond_a_clock() -> None:

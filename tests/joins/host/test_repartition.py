@@ -165,12 +165,12 @@ def suits(spec: OperatorSpec, steps: list[Step]) -> list[Step]:
 @given(data=st.data())
 def test_what_comes_after_is_what_would_have_come_without(ingest: Ingest, data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(specs(ingest)))
-    whole, rescaled, standing = Hosted(spec), Hosted(spec), Counter[Row]()
+    whole, rescaled, content = Hosted(spec), Hosted(spec), Counter[Row]()
     for left, right, buckets in suits(spec, risen(data.draw(drawn_steps(ingest)))):
         changes = rescaled.on_batch(left, right)
         assert changes == whole.on_batch(left, right)
-        standing.update(changes)
-        assert min(standing.values(), default=0) >= 0
+        content.update(changes)
+        assert min(content.values(), default=0) >= 0
         rescaled.rescale(buckets)
         whole.restart()
 

@@ -124,10 +124,10 @@ def test_what_is_refused_does_not_depend_on_where_batches_are_cut(
         refused += [one for one in refused_by(alone) if one is not None]
         if restart:
             alone.restart()
-    standing = side(ingest)
-    standing.take(expected)
+    held = side(ingest)
+    held.take(expected)
     assert difference(total, Counter()) == Counter(
-        {(*row, None, None, None): count for row, count in standing.content.items()}
+        {(*row, None, None, None): count for row, count in held.content.items()}
     )
     columns = [
         list(itertools.chain(*(one.column(name).to_pylist() for one in refused))) for name in (*LEFT.names, DELTA)

@@ -28,8 +28,8 @@ def two(left: Port, right: Port, scalars: dict[str, int] | None = None) -> Water
     return Watermarks((LEFT, RIGHT), (left, right), {} if scalars is None else scalars)
 
 
-def moved(watermarks: Watermarks, *marks: tuple[int, int, int | None]) -> tuple[int | None, ...]:
-    watermarks.advance([PartitionTime(*mark) for mark in marks])
+def moved(watermarks: Watermarks, *partition_times: tuple[int, int, int | None]) -> tuple[int | None, ...]:
+    watermarks.advance([PartitionTime(*partition_time) for partition_time in partition_times])
     return watermarks.values
 
 
@@ -105,28 +105,28 @@ def test_beside_a_shared_one_an_input_of_its_own_stands_where_it_is() -> None:
     assert moved(watermarks, (RIGHT, 0, 90)) == (50, 90)
 
 
-def test_marks_of_other_edges_are_passed_over() -> None:
+def test_partition_times_of_other_edges_are_passed_over() -> None:
     assert moved(two(port(0), port(0)), (LEFT + 10, 0, 5)) == (None, None)
 
 
-Marks = st.lists(
+PartitionTimes = st.lists(
     st.tuples(st.sampled_from([LEFT, RIGHT]), st.integers(0, 2), st.none() | st.integers(0, 9)), max_size=12
 )
 
 
-@given(marks=Marks, shared=st.booleans(), cuts=st.sets(st.integers(0, 12)))
+@given(partition_times=PartitionTimes, shared=st.booleans(), cuts=st.sets(st.integers(0, 12)))
 def test_a_restart_changes_nothing_and_no_watermark_moves_back(
-    marks: list[tuple[int, int, int | None]], shared: bool, cuts: set[int]
+    partition_times: list[tuple[int, int, int | None]], shared: bool, cuts: set[int]
 ) -> None:
     ports = (port(1, shared=shared), port(0, shared=shared))
     scalars: dict[str, int] = {}
     whole, cut = two(*ports), two(*ports, scalars)
     before: tuple[int | None, ...] = (None, None)
-    for number, mark in enumerate(marks):
+    for number, partition_time in enumerate(partition_times):
         if number in cuts:
             cut = two(*ports, scalars)
-        now = moved(whole, mark)
-        assert moved(cut, mark) == now
+        now = moved(whole, partition_time)
+        assert moved(cut, partition_time) == now
         assert all(old is None or (new is not None and new >= old) for old, new in zip(before, now, strict=True))
         before = now
 

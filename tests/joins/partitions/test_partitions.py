@@ -57,12 +57,12 @@ Reference = ReferenceTopN | ReferenceOver
 
 def agree(spec: OperatorSpec, reference: Reference, steps: Iterable[tuple[list[Record], bool]]) -> None:
     """Each batch gives what it gives in the reference, and no row stands fewer than zero times."""
-    tested, standing = Hosted(spec), Counter[Row]()
+    tested, content = Hosted(spec), Counter[Row]()
     for batch, restart in steps:
         changes = tested.on_batch(batch, [])
         assert changes == difference_of(reference, batch)
-        standing.update(changes)
-        assert min(standing.values(), default=0) >= 0
+        content.update(changes)
+        assert min(content.values(), default=0) >= 0
         if restart:
             tested.restart()
 

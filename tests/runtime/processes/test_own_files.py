@@ -45,12 +45,12 @@ def test_a_folder_of_others_stays_open_and_what_is_dovetails_in_it_does_not(tmp_
     folder = tmp_path / "project"
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "prices.csv").touch(0o644)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (folder / "logs").symlink_to(elsewhere)
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    (folder / "logs").symlink_to(outside)
     tighten(folder)
     assert (mode(folder), mode(folder / "checkpoints"), mode(folder / "prices.csv")) == (0o755, 0o700, 0o644)
-    assert mode(elsewhere) == 0o755
+    assert mode(outside) == 0o755
 
 
 def test_what_a_process_makes_from_then_on_is_its_owners(tmp_path: Path) -> None:

@@ -82,12 +82,12 @@ def assert_follows(session: Session, view: str, query: str) -> None:
 def test_the_view_goes_on_with_another_query(session: Session, view: str, query: str) -> None:
     [tried] = session.run(f"ALTER VIEW {view} AS {query} DRY RUN")
     assert isinstance(tried, Rows)
-    ends = session.context.topics.settled_ends(view)
+    ends = session.context.topics.quiescent_ends(view)
     message = altered(session, view, query)
     deltas = tried.table.column("_tp_delta").to_pylist()
     gained, lost = (sum(abs(delta) for delta in deltas if (delta > 0) is side) for side in (True, False))
     assert message == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
-    written = session.context.topics.settled_ends(view)
+    written = session.context.topics.quiescent_ends(view)
     assert sum(written.values()) - sum(ends.values()) <= gained + lost + len(written)
     session.run(MORE)
     assert_follows(session, view, query)

@@ -57,7 +57,7 @@ def settle(session: Session, view: str = "sold") -> None:
     assert isinstance(definition, CreateView)
     plan = plan_query(view, definition, session.context.catalog)
     await_reading(session.context, view, input_ends(session.context, plan))
-    session.context.topics.settled_ends(view)
+    session.context.topics.quiescent_ends(view)
 
 
 def net(broker: str, view: str = "sold") -> Counter[tuple[object, ...]]:

@@ -223,11 +223,11 @@ def test_uncommitted_records_are_not_read(session: Session, ask: Ask) -> None:
     producer.flush()
     assert ask("SELECT id FROM table(s)") == []
     producer.commit_transaction()
-    session.context.topics.settled_ends("s")
+    session.context.topics.quiescent_ends("s")
     assert ask("SELECT id FROM table(s)") == [(1,)]
     producer.begin_transaction()
     producer.produce("s", b'{"id": 2}')
     producer.abort_transaction()
     session.run("INSERT INTO s VALUES (3)")
-    session.context.topics.settled_ends("s")
+    session.context.topics.quiescent_ends("s")
     assert ask("SELECT id FROM table(s) ORDER BY id") == [(1,), (3,)]

@@ -68,7 +68,7 @@ def settle(session: Session, view: str) -> None:
     assert isinstance(definition, CreateView)
     plan = plan_query(view, definition, session.context.catalog)
     await_reading(session.context, view, input_ends(session.context, plan))
-    session.context.topics.settled_ends(plan.stream().topic)
+    session.context.topics.quiescent_ends(plan.stream().topic)
 
 
 def rows(session: Session, query: str) -> list[tuple[object, ...]]:

@@ -151,7 +151,7 @@ class World:
 
     def drained(self, query: str, topic: str) -> None:
         """Wait until the query has answered all that ``topic`` holds."""
-        ends = {topic: self.topics.settled_ends(topic)}
+        ends = {topic: self.topics.quiescent_ends(topic)}
 
         def reached() -> bool:
             now = self.catalog.query(query)

@@ -86,7 +86,7 @@ def last_moves(moves: int) -> set[Person]:
     return {(k, n, f"town{town_of(n)}" if town_of(n) < _TOWNS else None) for k, n in last.items()}
 
 
-def standing(world: World, view: str) -> Counter[Person]:
+def current_people(world: World, view: str) -> Counter[Person]:
     """The rows that are left; at no place of the changelog is one taken back that does not stand."""
     rows: Counter[Person] = Counter()
     for message in messages(world.broker, view):
@@ -142,12 +142,12 @@ def test_a_storm_of_rebalances_and_one_that_wakes_up_in_it(world: World) -> None
         await_answers_after(world, view, "one", hung)
         await_answers(world, view, "two", "three")
     world.drained(view, people)
-    assert set(standing(world, view)) == last_moves(moves[0])
+    assert set(current_people(world, view)) == last_moves(moves[0])
 
 
 def everywhere(world: World, view: str, people: str) -> None:
     """Wait until each partition is answered beyond where it ends now."""
-    ends = world.topics.settled_ends(people)
+    ends = world.topics.quiescent_ends(people)
 
     def beyond() -> bool:
         offsets = world.catalog.query(view).progress["offsets"][people]
@@ -167,4 +167,4 @@ def test_a_process_that_hangs_under_its_worker_is_replaced(world: World) -> None
             hung.wait(60)
         world.drained(view, people)
     assert world.catalog.query(view).restarts == 1
-    assert set(standing(world, view)) == last_moves(moves[0])
+    assert set(current_people(world, view)) == last_moves(moves[0])

@@ -25,7 +25,7 @@ from dovetail.spark_jobs.state.seed import Seed
 from tests.spark.conftest import DRAIN_S, Queries
 from tests.spark.flows import orders_clicks, orders_users
 from tests.spark.kafka import multiset, send, values
-from tests.spark.rescaling.test_checkpoints import joined, send_orders, send_users, standing
+from tests.spark.rescaling.test_checkpoints import current_rows, joined, send_orders, send_users
 
 pytestmark = pytest.mark.services
 
@@ -97,7 +97,7 @@ def test_views_go_on_in_a_pack_and_out_of_it(
     packing.alone(paired, tmp_path / paired)
     members = packing.packed(places, tmp_path / "pack-1-2")
     packing.together(members)
-    assert standing(broker, moved) == joined("a", 150)
+    assert current_rows(broker, moved) == joined("a", 150)
     assert not Seed(LocalFolder(tmp_path / "pack-1-2")).there
 
     send_users(broker, flows[moved], "bb")
@@ -114,7 +114,7 @@ def test_views_go_on_in_a_pack_and_out_of_it(
     last = packing.apart(paired, members[paired], known=False)
 
     assert again.name == f"{moved}.2"
-    assert standing(broker, moved) == joined("ccc", 250)
+    assert current_rows(broker, moved) == joined("ccc", 250)
     pairs = Counter((n % 10, f"order {n}", f"click {n % 10}") for n in range(250))
     pairs.update((3, f"order {n}", "last") for n in range(250) if n % 10 == 3)
     assert multiset(values(broker, paired)) == pairs

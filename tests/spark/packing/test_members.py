@@ -98,7 +98,7 @@ def packed(session: Session, names: set[str]) -> None:
         wait(session, name, lambda query: query.actual is Actual.RUNNING and {query.name, *beside(query)} == names)
 
 
-def standing(broker: str, topic: str, *columns: str) -> Counter[tuple[object, ...]]:
+def current_rows(broker: str, topic: str, *columns: str) -> Counter[tuple[object, ...]]:
     rows: Counter[tuple[object, ...]] = Counter()
     for value in values(broker, topic):
         rows[tuple(value[column] for column in columns)] += int(str(value.get(WIRE_DELTA, 1)))
@@ -127,21 +127,21 @@ def test_whatever_is_done_to_a_member_the_others_go_on(session: Session, tmp_pat
     def counted(*names: str) -> None:
         come_to: dict[str, Callable[[list[int]], int]] = {"pm_backed": len, "pm_altered": max, "pm_replaced": min}
         for name in names:
-            until_equal(partial(standing, broker, name, "k", "n"), orders.by_key(come_to[name]))
+            until_equal(partial(current_rows, broker, name, "k", "n"), orders.by_key(come_to[name]))
 
     # A row behind the watermark of before; a static table; and a record that nobody can use.
     session.run("INSERT INTO ticks VALUES (2, '2024-01-01 00:00:29')")
     until_equal(partial(in_topic, broker, "pm_lates", "k"), [2])
     send(broker, "orders", [b"no json"])
     orders.go_on()
-    until_equal(lambda: standing(broker, "pm_priced", "id", "price").total(), orders.sent)
+    until_equal(lambda: current_rows(broker, "pm_priced", "id", "price").total(), orders.sent)
     counted("pm_backed", "pm_altered", "pm_replaced")
     for name in ("pm_backed", "pm_altered", "pm_replaced", "pm_priced"):
         until_equal(partial(dead_letters, session, name), 1)
     send(broker, "clicks", [{"id": n, "k": n % 3} for n in range(30)])
-    until_equal(lambda: standing(broker, "pm_clicked", "k", "n"), Counter({(k, 10): 1 for k in range(3)}))
+    until_equal(lambda: current_rows(broker, "pm_clicked", "k", "n"), Counter({(k, 10): 1 for k in range(3)}))
     prices = {(n, 10 * (n % KEYS)): 1 for n in range(orders.sent)}
-    assert standing(broker, "pm_priced", "id", "price") == Counter(prices)
+    assert current_rows(broker, "pm_priced", "id", "price") == Counter(prices)
 
     # Backed up: it leaves, and is not packed again.
     session.run(f"BACKUP VIEW pm_backed TO '{tmp_path / 'backup'}'")
@@ -181,14 +181,14 @@ def test_whatever_is_done_to_a_member_the_others_go_on(session: Session, tmp_pat
     send(broker, "notes", [{"id": n, "k": n, "said": "x" * 1000} for n in range(3000)])
     grown = wait(session, "pm_grown", lambda query: query.actual is Actual.RUNNING and not beside(query))
     assert Path(grown.checkpoint).parent.name == "checkpoints"
-    until_equal(lambda: standing(broker, "pm_grown", "id", "other"), Counter({(n, n): 1 for n in range(3000)}))
+    until_equal(lambda: current_rows(broker, "pm_grown", "id", "other"), Counter({(n, n): 1 for n in range(3000)}))
     there -= {"pm_grown"}
 
     # Those that were altered and replaced join the pack that is there.
     packed(session, there | {"pm_altered"})
     orders.go_on()
     counted("pm_backed", "pm_altered")
-    until_equal(partial(standing, broker, "pm_replaced", "k", "n"), orders.by_key(sum))
+    until_equal(partial(current_rows, broker, "pm_replaced", "k", "n"), orders.by_key(sum))
     assert in_topic(broker, "pm_lates", "k") == [2]
 
 

@@ -19,7 +19,7 @@ from dovetail.spark_jobs.packing.alone_note import is_to_be_alone
 from dovetail.sql.catalog import Actual, Desired, Query, What
 from dovetail.sql.syntax.statements import Drop
 from tests.spark.kafka import send, values
-from tests.spark.rescaling.test_rescale import Load, Row, standing
+from tests.spark.rescaling.test_rescale import Load, Row, current_rows
 from tests.spark.running import Running, killed, runners_over
 
 pytestmark = pytest.mark.services
@@ -91,7 +91,7 @@ def test_six_views_share_a_query_until_one_fails(
     living = [name for name in VIEWS if name != "pack_dropped"]
     for name in living[:-1]:
         again.wait(name, has_read({orders: load.sent}), WITHIN_S)
-    assert standing(broker, "pack_dropped", ("user_id", "last")).total() == len(load.counted)
+    assert current_rows(broker, "pack_dropped", ("user_id", "last")).total() == len(load.counted)
 
     assert not unfinished.exists()
     assert not former.exists()
@@ -123,14 +123,14 @@ def test_six_views_share_a_query_until_one_fails(
     assert again.stop() == 0
 
     counted = load.counted
-    assert standing(broker, "pack_named", ("user_id", "name", "n")) == counted
-    assert standing(broker, "pack_counted", ("user_id", "n")) == Counter({(user, n): 1 for user, _, n in counted})
+    assert current_rows(broker, "pack_named", ("user_id", "name", "n")) == counted
+    assert current_rows(broker, "pack_counted", ("user_id", "n")) == Counter({(user, n): 1 for user, _, n in counted})
     bought = {int(str(row["id"])): int(str(row["user_id"])) for row in values(broker, orders)}
     assert multiset(broker, "pack_plain", "id", "twice") == Counter(
         {(order, user * 2): 1 for order, user in bought.items()}
     )
     names = {user: name for user, name, _ in counted if name is not None}
-    assert standing(broker, "pack_pairs", ("id", "name")) == Counter(
+    assert current_rows(broker, "pack_pairs", ("id", "name")) == Counter(
         {(order, names[user]): 1 for order, user in bought.items() if user in names}
     )
     assert multiset(broker, "pack_bounded", "k", "t", "v") == Counter({(n % 20, "x", n): 1 for n in range(40)})
@@ -170,7 +170,7 @@ def test_one_that_is_paused_leaves_and_all_do_where_no_packs_are_wanted(
     assert again.stop() == 0
     assert not list((tmp_path / "checkpoints").glob("pack-*"))
     highest = Counter({(k, max(range(k, 300, 7))): 1 for k in range(7)})
-    assert [standing(broker, name, ("k", "s")) for name in names] == [highest] * len(names)
+    assert [current_rows(broker, name, ("k", "s")) for name in names] == [highest] * len(names)
 
 
 def left_behind(checkpoints: Path, member: Path) -> Path:

@@ -17,7 +17,7 @@ from dovetail.services.session.verification.verify import verify
 from dovetail.sql.catalog import Catalog, What
 from dovetail.sql.syntax.statements import Drop
 from tests.spark.packing.test_packs import WITHIN_S, packed_with
-from tests.spark.rescaling.test_rescale import KEYS, Load, Row, standing
+from tests.spark.rescaling.test_rescale import KEYS, Load, Row, current_rows
 from tests.spark.running import Running, killed, runners_over
 
 pytestmark = pytest.mark.services
@@ -67,7 +67,7 @@ def test_readers_of_one_view_are_exact_in_one_pack(
 
 
 def named(broker: str) -> Counter[Row]:
-    return standing(broker, "shared_named", ("user_id", "name", "n"))
+    return current_rows(broker, "shared_named", ("user_id", "name", "n"))
 
 
 def await_exact(runner: Running, broker: str, load: Load) -> None:
@@ -75,7 +75,7 @@ def await_exact(runner: Running, broker: str, load: Load) -> None:
     newest = {order * 7 % (KEYS + 5): order for order in range(load.sent)}
     last = Counter[Row](dict.fromkeys(newest.items(), 1))
     deadline_s = time.monotonic() + WITHIN_S
-    while named(broker) != load.counted or standing(broker, "shared_last", ("user_id", "last")) != last:
+    while named(broker) != load.counted or current_rows(broker, "shared_last", ("user_id", "last")) != last:
         assert runner.process.poll() is None, runner.log.read_text()[-3000:]
         assert time.monotonic() < deadline_s, runner.log.read_text()[-3000:]
         time.sleep(0.5)

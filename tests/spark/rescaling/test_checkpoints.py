@@ -72,7 +72,7 @@ def joined(word: str, orders: int) -> Counter[tuple[object, ...]]:
     )
 
 
-def standing(broker: str, name: str) -> Counter[tuple[object, ...]]:
+def current_rows(broker: str, name: str) -> Counter[tuple[object, ...]]:
     rows: Counter[tuple[object, ...]] = Counter()
     for value in values(broker, name):
         delta = int(str(value.pop(WIRE_DELTA)))
@@ -98,7 +98,7 @@ def test_a_seed_that_no_batch_has_taken_in_is_cut_anew(
     send_orders(broker, dataflow, 50)
     assert drained(queries, dataflow, name, single) >= 0
 
-    assert standing(broker, name) == joined("bb", 100)
+    assert current_rows(broker, name) == joined("bb", 100)
     assert not Seed(LocalFolder(single)).there
     origins = [Checkpoint(LocalFolder(one)).origin() for one in (queries.checkpoint(name), third, single)]
     assert [origin.buckets for origin in origins if origin] == [2, 3, 1]
@@ -122,7 +122,7 @@ def test_a_start_without_records_loses_no_seed(
     send_orders(broker, dataflow, 0)
     drained(queries, dataflow, name, single)
 
-    assert standing(broker, name) == joined("a", 50)
+    assert current_rows(broker, name) == joined("a", 50)
 
 
 @pytest.mark.services
@@ -142,11 +142,11 @@ def test_a_batch_that_was_begun_is_settled_first_and_its_output_stands_once(
     send_orders(broker, dataflow, 50)
 
     assert drained(queries, dataflow, name, former, drain_only=True) == last
-    assert standing(broker, name) == joined("a", 50)
+    assert current_rows(broker, name) == joined("a", 50)
     made = rescaled(spark, dataflow, former, 2, 3)
     drained(queries, dataflow, name, made)
 
-    assert standing(broker, name) == joined("a", 100)
+    assert current_rows(broker, name) == joined("a", 100)
     assert Counter(multiset(values(broker, name)).values()) == {1: joined("a", 100).total()}
 
 
@@ -189,7 +189,7 @@ def test_a_full_disk_leaves_the_former_checkpoint_as_it_was(
         made = rescaled(spark, dataflow, former, 2, 3)
         send_orders(broker, dataflow, 0)
         drained(queries, dataflow, name, made)
-        assert standing(broker, name) == joined("a", 50)
+        assert current_rows(broker, name) == joined("a", 50)
 
 
 @pytest.mark.services

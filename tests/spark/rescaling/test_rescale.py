@@ -48,7 +48,7 @@ class Load:
         return Counter({(user, self._names.get(user), count): 1 for user, count in self._of_user.items()})
 
 
-def standing(broker: str, topic: str, columns: tuple[str, ...]) -> Counter[Row]:
+def current_rows(broker: str, topic: str, columns: tuple[str, ...]) -> Counter[Row]:
     """What a changelog adds up to; read from its beginning no row stands fewer than zero times."""
     rows: Counter[Row] = Counter()
     for value in values(broker, topic):
@@ -115,7 +115,7 @@ def test_under_load_and_killed_in_the_midst(
     again.wait("rescaled", rescaled_to(1), WITHIN_S)
     load.go_on(300)
     again.wait("rescaled", has_read(load.sent + load.sent // 3), WITHIN_S)
-    assert standing(broker, "rescaled", ("user_id", "name", "n")) == load.counted
+    assert current_rows(broker, "rescaled", ("user_id", "name", "n")) == load.counted
     # What a batch of one bucket has left is not in the checkpoint at once, and here the copy of it is lost.
     killed(again)
     shutil.rmtree(tmp_path / "state-copy")
@@ -127,7 +127,7 @@ def test_under_load_and_killed_in_the_midst(
 
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [Path(query.checkpoint).name]
     assert last.stop() == 0
-    assert standing(broker, "rescaled", ("user_id", "name", "n")) == load.counted
+    assert current_rows(broker, "rescaled", ("user_id", "name", "n")) == load.counted
     assert "rescaled from 3 to 1 buckets" in again.log.read_text()
     assert "rescaled from 1 to 2 buckets" in last.log.read_text()
 
@@ -153,4 +153,4 @@ def test_state_that_is_not_all_in_memory(
     runner.wait("spilled", has_read(load.sent + load.sent // 3), WITHIN_S)
     assert hybrid in runner.catalog.get("spilled").ddl
     assert runner.stop() == 0
-    assert standing(broker, "spilled", ("user_id", "name", "n")) == load.counted
+    assert current_rows(broker, "spilled", ("user_id", "name", "n")) == load.counted

@@ -127,9 +127,9 @@ def test_a_second_runner_of_a_catalog_refuses_and_names_the_first(runner: Runnin
     assert f"another process is the Spark runner of this catalog: {leader.holder}" in said
     assert "fix:   end that one first" in said
     assert runner.process.poll() is None
-    standing = runner.catalog.leadership(Engine.SPARK.value)
-    assert standing is not None
-    assert (standing.holder, standing.epoch) == (leader.holder, leader.epoch)
+    lease = runner.catalog.leadership(Engine.SPARK.value)
+    assert lease is not None
+    assert (lease.holder, lease.epoch) == (leader.holder, leader.epoch)
     second.catalog.close()
 
 

@@ -11,7 +11,7 @@ from dovetail.broker.offset_ranges import OffsetRange
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.spark_jobs.exchange.sequence_check import complete
-from dovetail.spark_jobs.exchange.shuffle_block import MARKS, from_batch
+from dovetail.spark_jobs.exchange.shuffle_block import PARTITION_TIMES, from_batch
 from dovetail.spark_jobs.source.idle import Idleness, idle_times, silences
 from dovetail.spark_jobs.source.kafka_source import KafkaReader, Share
 from dovetail.spark_jobs.stages.decode import Silence
@@ -107,7 +107,10 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
     assert share == Share((), (Silence("t", 0, 5),))
     sent = [block for batch in reader.read(share) for block in from_batch(batch, job.bucket_keys)]
     blocks = [block for bucket in (0, 1) for block in complete(one for one in sent if one.bucket == bucket)]
-    assert [(block.bucket, block.level, block.edge) for block in blocks] == [(0, 1, MARKS), (1, 1, MARKS)]
+    assert [(block.bucket, block.level, block.edge) for block in blocks] == [
+        (0, 1, PARTITION_TIMES),
+        (1, 1, PARTITION_TIMES),
+    ]
     first, second = reader.dealt(at(3), at(3, 4, p0=9))
     assert isinstance(first, Share)
     assert isinstance(second, Share)

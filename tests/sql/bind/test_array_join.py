@@ -252,17 +252,17 @@ def test_the_changes_add_up_to_the_batch_result(query: str) -> None:
     """Elements that repeat, arrays without any, rows that are replaced and deleted."""
     world, chance = World.of(*DDL), random.Random(len(query))
     world.start(query)
-    standing: list[dict[str, object]] = []
+    present: list[dict[str, object]] = []
     changes = 0
     for _ in range(4):
         for _ in range(6):
-            _change(world, chance, query, standing)
+            _change(world, chance, query, present)
         changes += len(world.drain())
         assert world.table() == world.recomputed(query)
     assert changes
 
 
-def _change(world: World, chance: random.Random, query: str, standing: list[dict[str, object]]) -> None:
+def _change(world: World, chance: random.Random, query: str, present: list[dict[str, object]]) -> None:
     """In all tables that the query reads."""
     if "g " in query:
         world.insert("g", {"k": chance.randrange(4), "v": chance.choice("pq")})
@@ -278,10 +278,10 @@ def _change(world: World, chance: random.Random, query: str, standing: list[dict
     if " s " in query:
         world.insert("s", row)
     if " log " in query:
-        if standing and chance.random() < 0.4:
-            world.delete("log", standing.pop(chance.randrange(len(standing))))
+        if present and chance.random() < 0.4:
+            world.delete("log", present.pop(chance.randrange(len(present))))
         else:
-            standing.append(row)
+            present.append(row)
             world.insert("log", row)
 
 

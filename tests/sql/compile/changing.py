@@ -37,7 +37,7 @@ class Changing:
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.standing: dict[str, list[Row]] = {"held": [], "seen": [], "marks": []}
+        self.present: dict[str, list[Row]] = {"held": [], "seen": [], "marks": []}
 
     @staticmethod
     def of(seed: str) -> Changing:
@@ -45,8 +45,8 @@ class Changing:
 
     def change(self, world: World) -> None:
         for _ in range(self.chance.randrange(1, 8)):
-            table = self.chance.choice(list(self.standing))
-            rows = self.standing[table]
+            table = self.chance.choice(list(self.present))
+            rows = self.present[table]
             if rows and self.chance.random() < 0.4:
                 world.delete(table, rows.pop(self.chance.randrange(len(rows))))
             else:

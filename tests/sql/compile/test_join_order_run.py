@@ -124,12 +124,12 @@ def after_every_batch(data: st.DataObject, tables: tuple[int, ...], worlds: Sequ
     """Draws changes of the tables, and hands over to its caller when all worlds have answered a batch of them; after
     the second one they start again.
     """
-    standing: dict[int, list[Row]] = {table: [] for table in range(5)}
+    present: dict[int, list[Row]] = {table: [] for table in range(5)}
     for number, batch in enumerate(data.draw(changes(tables))):
         for table, row in batch:
             for world in worlds:
-                change(world, table, row, standing[table])
-            remember(table, row, standing[table])
+                change(world, table, row, present[table])
+            remember(table, row, present[table])
         for world in worlds:
             world.drain()
             if number == 1:
@@ -137,23 +137,23 @@ def after_every_batch(data: st.DataObject, tables: tuple[int, ...], worlds: Sequ
         yield
 
 
-def change(world: World, table: int, row: Row, standing: list[Row]) -> None:
-    if row in standing:
+def change(world: World, table: int, row: Row, present: list[Row]) -> None:
+    if row in present:
         world.delete(f"t{table}", row)
-    elif table == 2 and (old := [one for one in standing if one["id"] == row["id"]]):
+    elif table == 2 and (old := [one for one in present if one["id"] == row["id"]]):
         world.delete(f"t{table}", *old)
         world.insert(f"t{table}", row)
     else:
         world.insert(f"t{table}", row)
 
 
-def remember(table: int, row: Row, standing: list[Row]) -> None:
-    if row in standing:
-        standing.remove(row)
+def remember(table: int, row: Row, present: list[Row]) -> None:
+    if row in present:
+        present.remove(row)
         return
     if table not in MULTISETS:
-        standing[:] = [one for one in standing if one["id"] != row["id"]]
-    standing.append(row)
+        present[:] = [one for one in present if one["id"] != row["id"]]
+    present.append(row)
 
 
 SIZES = st.lists(st.integers(0, 7).map(lambda power: 10**power), min_size=5, max_size=5)

@@ -40,19 +40,19 @@ ASOF = [
 def test_an_updating_asof_join_adds_up_to_the_batch_result(query: str) -> None:
     world, chance = World.of(*QUOTES), random.Random(len(query))
     world.start(query)
-    standing: dict[str, list[Row]] = {name: [] for name in ("bids", "asks", "ticks", "log")}
+    present: dict[str, list[Row]] = {name: [] for name in ("bids", "asks", "ticks", "log")}
     for step in range(12):
         for _ in range(chance.randrange(1, 7)):
-            _change(world, chance, standing)
+            _change(world, chance, present)
         world.drain()
         assert min(world.net.values(), default=0) >= 0
         if step % 3 == 2:
             assert world.table() == world.recomputed(query)
 
 
-def _change(world: World, chance: random.Random, standing: dict[str, list[Row]]) -> None:
-    table = chance.choice(list(standing))
-    rows = standing[table]
+def _change(world: World, chance: random.Random, present: dict[str, list[Row]]) -> None:
+    table = chance.choice(list(present))
+    rows = present[table]
     if rows and table != "log" and chance.random() < 0.3:
         world.delete(table, rows.pop(chance.randrange(len(rows))))
         return

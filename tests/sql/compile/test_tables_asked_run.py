@@ -54,7 +54,7 @@ OF_DICTIONARIES = [
 @pytest.mark.parametrize("query", [query.format(t="seen") for query in OF_TABLES] + [OF_TABLES[1].format(t="marks")])
 def test_what_is_read_once_is_asked_as_a_table_is(query: str) -> None:
     world, others = World.of(*TABLES), Changing.of(f"before {query}")
-    del others.standing["held"]
+    del others.present["held"]
     for _ in range(2):
         others.change(world)
     assert_adds_up(world, query, query)
@@ -71,7 +71,7 @@ def test_what_is_looked_up_is_asked_as_a_table_is(query: str) -> None:
 def assert_adds_up(world: World, query: str, batch: str) -> None:
     """Over left rows that change, and others that do not."""
     held = Changing.of(query)
-    held.standing = {"held": []}
+    held.present = {"held": []}
     world.start(query)
     for _ in range(4):
         held.change(world)

@@ -172,7 +172,7 @@ def test_another_site_gets_nothing(shop: Shop) -> None:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[str]:
+def other_site(tmp_path: Path) -> Iterator[str]:
     """Another site."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -181,10 +181,10 @@ def elsewhere(tmp_path: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_page_of_another_site_has_nothing_done(opened: Opened, shop: Shop, elsewhere: str) -> None:
+def test_a_page_of_another_site_has_nothing_done(opened: Opened, shop: Shop, other_site: str) -> None:
     """What a browser sends for it without asking, its user's rights with it, is refused; no frame shows it."""
-    page = opened("views", allowed=(elsewhere, "frame", "NotSameOrigin", "sessionStorage"))
-    page.goto(elsewhere)
+    page = opened("views", allowed=(other_site, "frame", "NotSameOrigin", "sessionStorage"))
+    page.goto(other_site)
     before = refusals(shop)
     refused = page.evaluate(
         """(address) => fetch(`${address}/v1/sql`, { method: "POST", mode: "no-cors", body: "DROP VIEW large",

@@ -14,7 +14,7 @@ from dovetail.joins.state.arrangement import Arrangement
 from dovetail.joins.state.store import RunStore
 
 
-class GatheredRows:
+class RecomputedAggregates:
     """The arguments of ``function`` for each row of each group, and its values in the row of a group.
 
     A batch costs what the groups hold that it changes: all their rows are read again, those of other groups are not.
@@ -45,8 +45,8 @@ class GatheredRows:
         found = self._rows.probe(groups).summed()
         held = found.rows.select([_kept(field.name) for field in self._arguments])
         every = np.repeat(np.arange(len(found.probe)), np.maximum(found.rows.column(DELTA).to_numpy(), 0))
-        gathered = held.rename_columns([field.name for field in self._arguments]).take(pa.array(every))
-        return [column.combine_chunks() for column in self._function(gathered, found.probe[every], len(groups)).columns]
+        values = held.rename_columns([field.name for field in self._arguments]).take(pa.array(every))
+        return [column.combine_chunks() for column in self._function(values, found.probe[every], len(groups)).columns]
 
     def results(self, groups: pa.Table) -> list[pa.ChunkedArray]:
         """The values, out of the rows of groups."""
