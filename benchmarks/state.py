@@ -35,10 +35,10 @@ from dovetail.joins.dataflow.state_memory import StateMemory
 from dovetail.joins.host.bucket import BucketTask
 from dovetail.joins.host.level import Arrival
 from dovetail.joins.operators.bidirectional import BidirectionalSpec
-from dovetail.joins.state.portion import WHOLE, Portion, PortionShelf, portion_of
+from dovetail.joins.state.portion import WHOLE, Portion, PortionStore, portion_of
 from dovetail.joins.state.store import RunEntry, RunStore
 from dovetail.spark_jobs.exchange.arrow_ipc import pack, unpack
-from dovetail.spark_jobs.state.bucket_shelf import BucketShelf
+from dovetail.spark_jobs.state.bucket_portion_store import BucketPortionStore
 from dovetail.spark_jobs.state.bucket_version import BucketVersion
 from dovetail.spark_jobs.state.durable_state import DurableState
 
@@ -111,27 +111,29 @@ def write_report(name: str, outcome: Outcome, options: argparse.Namespace, memor
 def measured(options: argparse.Namespace) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="dovetail-bench-") as folder:
         flow = dataflow(StateMemory(options.memory) if options.memory else None)
-        shelves = of_memory() if options.contender == "in memory" else of_files(Path(folder))
+        portion_stores = of_memory() if options.contender == "in memory" else of_files(Path(folder))
         batches = [generated(options, seed) for seed in range(3)]  # the allocator has grown before it is watched
         del batches
         with Peak() as peak:
-            seconds, busy, rows_out = run(flow, shelves, options)
-        last = next(shelves)
+            seconds, busy, rows_out = run(flow, portion_stores, options)
+        last = next(portion_stores)
         stores = [last.attach(portion) for portion in last.portions]
         size = sum(store.buffered_bytes for store in stores)
         return Outcome(seconds, busy, rows_out, size, len(stores), peak.resident, peak.unbacked)
 
 
-def run(flow: Dataflow, shelves: Iterator[PortionShelf], options: argparse.Namespace) -> tuple[float, float, int]:
+def run(
+    flow: Dataflow, portion_stores: Iterator[PortionStore], options: argparse.Namespace
+) -> tuple[float, float, int]:
     """How long all batches took, and of the processor, the making of their rows left out; the rows that left."""
     seconds, busy, rows_out = 0.0, 0.0, 0
     for number in range(2 * options.rows // options.batch):
         arrivals = generated(options, number)
         begun, busy_before = time.perf_counter(), time.process_time()
-        shelf = next(shelves)
-        output = BucketTask(flow, 1, 0, 1, shelf, {}).on_batch(arrivals)
-        if isinstance(shelf, BucketShelf):
-            shelf.commit()
+        portion_store = next(portion_stores)
+        output = BucketTask(flow, 1, 0, 1, portion_store, {}).on_batch(arrivals)
+        if isinstance(portion_store, BucketPortionStore):
+            portion_store.commit()
         seconds, busy = seconds + time.perf_counter() - begun, busy + time.process_time() - busy_before
         rows_out += sum(departure.rows.num_rows for departure in output.departures)
     return seconds, busy, rows_out
@@ -162,7 +164,7 @@ def dataflow(memory: StateMemory | None) -> Dataflow:
 # -- where the state lies
 
 
-class Held(PortionShelf):
+class Held(PortionStore):
     """In the process; what would be made durable is thrown away."""
 
     def __init__(self) -> None:
@@ -179,18 +181,18 @@ class Held(PortionShelf):
         store.flush()
 
 
-def of_memory() -> Iterator[PortionShelf]:
+def of_memory() -> Iterator[PortionStore]:
     """The same for each batch."""
-    shelf = Held()
+    portion_store = Held()
     while True:
-        yield shelf
+        yield portion_store
 
 
-def of_files(folder: Path) -> Iterator[PortionShelf]:
+def of_files(folder: Path) -> Iterator[PortionStore]:
     """One for each batch, as inside Spark."""
     state = StateInFiles(folder)
     while True:
-        yield BucketShelf(state, folder / "copies" / "1-0", 64 << 30, RunStore)
+        yield BucketPortionStore(state, folder / "copies" / "1-0", 64 << 30, RunStore)
 
 
 class StateInFiles(DurableState):

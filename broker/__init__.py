@@ -1,1 +1,1 @@
-"""Kafka for every room above: topics, readers, transactional writers, start offsets."""
+"""Kafka for every layer above: topics, readers, transactional writers, start offsets."""

@@ -1,4 +1,4 @@
-"""The two faces inside this room: a source that fetches, a layout that answers."""
+"""The two faces inside this layer: a source that fetches, a layout that answers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The tests: one folder per room, the conformance runner and its cases."""
+"""The tests: one folder per layer, the conformance runner and its cases."""

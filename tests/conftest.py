@@ -1,4 +1,4 @@
-"""Fixtures that every room's tests may use."""
+"""Fixtures that every layer's tests may use."""
 
 from __future__ import annotations
 

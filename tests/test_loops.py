@@ -49,7 +49,7 @@ from dovetail.sql.catalog import Catalog
 from tests.dictionaries.cache_world import definition
 from tests.paths import ROOT
 from tests.services.serve.world import World
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 
 HOME = "changelog/work/supervised_thread.py"
 NOBODY = BrokerAddress("127.0.0.1:1")
@@ -311,7 +311,7 @@ def made_in(path: Path, *names: str) -> bool:
 
 
 def files_with(*names: str) -> set[str]:
-    paths = [path for room in PRESENT for path in sources(room)]
+    paths = [path for layer in PRESENT for path in sources(layer)]
     return {str(path.relative_to(ROOT)) for path in paths if made_in(path, *names)}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 
 
 def public_classes(tree: ast.AST) -> Iterable[tuple[str, int]]:
@@ -28,7 +28,7 @@ def repeated(found: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def test_no_two_public_classes_share_a_name() -> None:
-    paths: list[Path] = [path for room in PRESENT for path in sources(room)]
+    paths: list[Path] = [path for layer in PRESENT for path in sources(layer)]
     classes = [
         (name, f"{path.relative_to(ROOT)}:{line}")
         for path in paths

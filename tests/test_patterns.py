@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 from tests.worst_texts import MOST_GROWTH, Call
 
 _FUNCTIONS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
@@ -82,7 +82,7 @@ def _module(path: Path) -> ModuleType:
 
 
 def test_no_pattern_is_slow_over_what_it_repeats() -> None:
-    calls = [found for room in PRESENT for path in sources(room) for found in called(path)]
+    calls = [found for layer in PRESENT for path in sources(layer) for found in called(path)]
     lines = "".join(json.dumps(asdict(call)) + "\n" for _, call in calls)
     answer = subprocess.run(
         [sys.executable, "-m", "tests.worst_texts"],

@@ -13,7 +13,7 @@ from functools import cache
 import pytest
 
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 
 STARTS = {"subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
 SHELLS = (
@@ -67,7 +67,7 @@ def calls(file: str, text: str) -> Iterator[Call]:
 
 @cache
 def all_calls() -> list[Call]:
-    paths = [path for room in PRESENT for path in sources(room)]
+    paths = [path for layer in PRESENT for path in sources(layer)]
     return [one for path in paths for one in calls(str(path.relative_to(ROOT)), path.read_text())]
 
 

@@ -15,7 +15,7 @@ from dovetail.services.stack.state import read_state
 from tests.docs.pages import Page
 from tests.paths import ROOT
 from tests.services.cli.test_manual import PAGES
-from tests.test_rooms import ROOMS
+from tests.test_layers import LAYERS
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def decoys(folder: Path) -> None:
-    """A folder with a module for each of our rooms, none of which may be imported."""
+    """A folder with a module for each of our layers, none of which may be imported."""
     folder.mkdir()
-    for room in ROOMS.keys() - {"dovetail"}:
-        (folder / f"{room}.py").write_text(f"raise AssertionError('the {room} of a stranger')")
+    for layer in LAYERS.keys() - {"dovetail"}:
+        (folder / f"{layer}.py").write_text(f"raise AssertionError('the {layer} of a stranger')")
 
 
 def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None) -> str:
@@ -44,16 +44,16 @@ def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None) 
 @pytest.mark.services
 def test_it_holds_every_file_of_the_package_and_no_other_name(wheel: Path) -> None:
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    tracked = run("git", "ls-files", "--", *ROOMS, cwd=ROOT).splitlines()
+    tracked = run("git", "ls-files", "--", *LAYERS, cwd=ROOT).splitlines()
     expected = {name if name.startswith("dovetail/") else f"dovetail/{name}" for name in tracked}
     pages = {f"dovetail/docs/{page}.md" for page in PAGES}
-    assert inside == expected - {f"dovetail/{link}" for link in (*ROOMS, "docs")} | pages
+    assert inside == expected - {f"dovetail/{link}" for link in (*LAYERS, "docs")} | pages
     assert "dovetail/py.typed" in inside  # without it no type checker of a user believes its types
 
 
 @pytest.mark.services
 def test_its_stack_is_found_from_another_folder_and_the_first_lines_of_python_run(wheel: Path, tmp_path: Path) -> None:
-    """Started in a folder whose own modules have the names of our rooms, with no file of this checkout."""
+    """Started in a folder whose own modules have the names of our layers, with no file of this checkout."""
     installed, folder = tmp_path / "installed", tmp_path / "decoys"
     decoys(folder)
     run(

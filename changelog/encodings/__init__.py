@@ -1,6 +1,6 @@
 """The formats of records: how the bytes of a value, or of a key, hold the members of a row. JSON is the default.
 
-A format is a file of this shelf, and its ``FormatKind`` in ``registry.FORMATS``:
+A format is a file of this package, and its ``FormatKind`` in ``registry.FORMATS``:
 
 1. A **reader** (``interface.MemberReader``), made for some members of one stream. It reads a batch at once, or says
    which values need a closer look (``NeedsRowDecoding``); it looks at one value closely, and says what is wrong with it

@@ -23,12 +23,12 @@ from dovetail.joins.host.level import Arrival, Clock, Departure, LevelOutput, Le
 from dovetail.joins.host.portions import Cutting, residues
 from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.joins.state.arrangement_stats import holdings
-from dovetail.joins.state.portion import Portion, PortionShelf
+from dovetail.joins.state.portion import Portion, PortionStore
 from dovetail.joins.state.store import RunStore
 
 
 class BucketTask:
-    """``level`` in ``bucket``, over ``shelf``; the rest as in ``LevelTask``.
+    """``level`` in ``bucket``, over ``portion_store``; the rest as in ``LevelTask``.
 
     A dataflow that says nothing of memory has the state in one portion, which stays open from batch to batch.
     """
@@ -39,11 +39,11 @@ class BucketTask:
         level: int,
         bucket: int,
         buckets: int,
-        shelf: PortionShelf,
+        portion_store: PortionStore,
         snapshots: Mapping[str, pa.Table],
         clock: Clock = lambda: 0,
     ) -> None:
-        self._dataflow, self._level, self._shelf = dataflow, level, shelf
+        self._dataflow, self._level, self._portion_store = dataflow, level, portion_store
         self._bucket, self._buckets = bucket, buckets
         self._snapshots, self._clock = snapshots, clock
         memory = dataflow.memory(level)
@@ -53,16 +53,17 @@ class BucketTask:
     def on_batch(self, arrivals: Sequence[Arrival], partition_times: Sequence[PartitionTime] = ()) -> LevelOutput:
         """As that of ``LevelTask``. Partition times go to all portions."""
         dealt = self._dealt(arrivals)
-        concerned = [one for one in self._shelf.portions if partition_times or one.number in dealt]
-        self._numbers = itertools.count(1 + max(one.number for one in self._shelf.portions))
+        concerned = [one for one in self._portion_store.portions if partition_times or one.number in dealt]
+        self._numbers = itertools.count(1 + max(one.number for one in self._portion_store.portions))
         outputs = [
-            self._run(one, dealt.get(one.number, []), partition_times) for one in concerned or self._shelf.portions[:1]
+            self._run(one, dealt.get(one.number, []), partition_times)
+            for one in concerned or self._portion_store.portions[:1]
         ]
         return outputs[0] if len(outputs) == 1 else _together(outputs)
 
     def _dealt(self, arrivals: Sequence[Arrival]) -> dict[int, list[Arrival]]:
         """By number of the portion; broadcast rows go to all."""
-        portions = self._shelf.portions
+        portions = self._portion_store.portions
         if len(portions) == 1:
             return {portions[0].number: list(arrivals)} if arrivals else {}
         found: dict[int, list[Arrival]] = defaultdict(list)
@@ -83,7 +84,7 @@ class BucketTask:
     def _run(
         self, portion: Portion, arrivals: Sequence[Arrival], partition_times: Sequence[PartitionTime]
     ) -> LevelOutput:
-        store = self._shelf.attach(portion)
+        store = self._portion_store.attach(portion)
         output = self._task(portion, store).on_batch(arrivals, partition_times)
         self._put(portion, store, output.activity)
         return output
@@ -100,7 +101,7 @@ class BucketTask:
         """Put back what a portion has come to, in halves where it holds too much."""
         weights = None if self._cutting is None else self._cutting.weights(portion, store)
         if self._cutting is None or weights is None:
-            self._shelf.put(portion, store)
+            self._portion_store.put(portion, store)
         elif self._cutting.needs_split(portion, store, weights):
             for half, own in self._cutting.cut(portion, store, next(self._numbers)):
                 self._task(half, own)  # opens it: what it holds is sorted then
@@ -108,7 +109,7 @@ class BucketTask:
                     activity.held[name][half.bucket(self._bucket, self._buckets)] = held
                 self._put(half, own, activity)
         else:
-            self._shelf.put(replace(portion, one_key=store.buffered_bytes), store)
+            self._portion_store.put(replace(portion, one_key=store.buffered_bytes), store)
 
 
 def _directory(portions: Iterable[Portion]) -> npt.NDArray[np.int64]:

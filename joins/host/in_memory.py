@@ -17,7 +17,7 @@ from dovetail.joins.host.activity import Activity, NodeWork
 from dovetail.joins.host.bucket import BucketTask
 from dovetail.joins.host.exchange import dealt
 from dovetail.joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, Refused
-from dovetail.joins.host.memory_shelf import MemoryShelf
+from dovetail.joins.host.memory_portion_store import MemoryPortionStore
 from dovetail.joins.host.repartition import Repartition
 from dovetail.joins.inputs.watermarks import PartitionTime
 from dovetail.joins.state.portion import portion_of
@@ -31,7 +31,9 @@ class LocalQuery:
         self._dataflow = dataflow
         self._buckets = buckets
         self._snapshots = dict(snapshots or {})
-        self._shelves = {(level, bucket): MemoryShelf() for level in self._levels for bucket in range(buckets)}
+        self._portion_stores = {
+            (level, bucket): MemoryPortionStore() for level in self._levels for bucket in range(buckets)
+        }
         self._open()
 
     @property
@@ -39,11 +41,11 @@ class LocalQuery:
         return range(1, self._dataflow.levels + 1)
 
     def _open(self) -> None:
-        for shelf in self._shelves.values():
-            shelf.restart()
+        for portion_store in self._portion_stores.values():
+            portion_store.restart()
         self._tasks = {
-            (level, bucket): BucketTask(self._dataflow, level, bucket, self._buckets, shelf, self._snapshots)
-            for (level, bucket), shelf in self._shelves.items()
+            (level, bucket): BucketTask(self._dataflow, level, bucket, self._buckets, portion_store, self._snapshots)
+            for (level, bucket), portion_store in self._portion_stores.items()
         }
         self._transforms = [
             tuple(step.bound(self._snapshots) for step in scan.transforms) for scan in self._dataflow.scans
@@ -60,25 +62,25 @@ class LocalQuery:
 
     def rescale(self, buckets: int) -> None:
         """As ``restart``, with the state cut into ``buckets``."""
-        shelves: dict[tuple[int, int], MemoryShelf] = {}
+        portion_stores: dict[tuple[int, int], MemoryPortionStore] = {}
         for level in self._levels:
             repartition = Repartition(self._dataflow, level, self._buckets, buckets)
             pieces: dict[int, list[RunEntry]] = defaultdict(list)
             for bucket in range(self._buckets):
-                for entry_id, entry in self._shelves[level, bucket].entries:
+                for entry_id, entry in self._portion_stores[level, bucket].entries:
                     for target, piece in repartition.parts(bucket, entry, portion_of(entry_id)):
                         pieces[target].append(piece)
-            former = (self._shelves[level, bucket].scalars for bucket in range(self._buckets))
+            former = (self._portion_stores[level, bucket].scalars for bucket in range(self._buckets))
             scalars = repartition.scalars(itertools.chain.from_iterable(former))
             for bucket in range(buckets):
-                shelves[level, bucket] = MemoryShelf(RunStore.seeded(pieces[bucket], scalars))
-        self._shelves, self._buckets = shelves, buckets
+                portion_stores[level, bucket] = MemoryPortionStore(RunStore.seeded(pieces[bucket], scalars))
+        self._portion_stores, self._buckets = portion_stores, buckets
         self._open()
 
     @property
     def stores(self) -> Iterator[RunStore]:
         """The state of all levels and buckets, by portion."""
-        return (store for shelf in self._shelves.values() for store in shelf.stores)
+        return (store for portion_store in self._portion_stores.values() for store in portion_store.stores)
 
     def feed(self, decoded: Mapping[int, pa.Table], partition_times: Iterable[PartitionTime] = ()) -> pa.Table | None:
         """One batch: decoded rows by index of scan. The rows that reach the sink, None if there are none.

@@ -58,7 +58,7 @@ def portion_of(entry_id: int) -> int:
     return entry_id >> _ENTRY_BITS
 
 
-class PortionShelf(Protocol):
+class PortionStore(Protocol):
     """Where the portions of a bucket lie between their turns."""
 
     @property

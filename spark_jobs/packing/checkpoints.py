@@ -31,7 +31,7 @@ from dovetail.spark_jobs.packing.composition import as_logged, earliest, reached
 from dovetail.spark_jobs.rescaling.former_state import (
     Cut,
     LevelRepartition,
-    Shelf,
+    StateLocation,
     repartition_level,
     repartition_stage,
 )
@@ -107,7 +107,7 @@ def _taken_in(session: SparkSession, query: Alone, pack: Storage, keys: Keys) ->
     origin = checkpoint.expect_origin()
     buckets = origin.buckets
     for level in range(1, flow.levels + 1):
-        taken, put_in = Shelf.of(level, flow.levels, fused=origin.fused), _in_pack(query.key, level)
+        taken, put_in = StateLocation.of(level, flow.levels, fused=origin.fused), _in_pack(query.key, level)
         yield repartition_level(
             session, checkpoint, LevelRepartition(flow, level, keys(buckets), 1, pack, taken, put_in)
         )
@@ -117,13 +117,13 @@ def _taken_over(session: SparkSession, members: Sequence[PackMember], pack: Stor
     """What is in one bucket already, and stays as it is."""
     if not members:
         return []
-    parts = [Shelf(STAGE, 1, part_of_member(one.key)) for one in members]
+    parts = [StateLocation(STAGE, 1, part_of_member(one.key)) for one in members]
     repartitions = [LevelRepartition(None, 1, keys(1), 1, pack, taken=part, put_in=part) for part in parts]
     return repartition_stage(session, Checkpoint(_pack_of_all(members)), repartitions)
 
 
-def _in_pack(key: str, level: int) -> Shelf:
-    return Shelf(STAGE, 1, part_of_member(key) + part_of_level(level))
+def _in_pack(key: str, level: int) -> StateLocation:
+    return StateLocation(STAGE, 1, part_of_member(key) + part_of_level(level))
 
 
 def _made_member(one: Alone | PackMember, pack: Storage) -> Storage:
@@ -213,7 +213,7 @@ class _Leaver:
     def repartitions(self, key: tuple[int, ...]) -> Iterator[LevelRepartition]:
         made = next_of(self.member.checkpoint)
         for level in range(1, self.levels + 1):
-            taken, put_in = _in_pack(self.member.key, level), Shelf.of(level, self.levels, fused=self.fused)
+            taken, put_in = _in_pack(self.member.key, level), StateLocation.of(level, self.levels, fused=self.fused)
             yield LevelRepartition(self.member.dataflow, level, key, self.buckets, made, taken, put_in)
 
 

@@ -36,7 +36,7 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Shelf:
+class StateLocation:
     """Where a checkpoint has the state of a level: in which of its ``stages``, and how its names begin there, '' where
     the stage has nothing else.
     """
@@ -51,9 +51,9 @@ class Shelf:
         return self.stages - self.stage
 
     @staticmethod
-    def of(level: int, levels: int, *, fused: bool) -> Shelf:
+    def of(level: int, levels: int, *, fused: bool) -> StateLocation:
         """That of a query alone."""
-        return Shelf(STAGE, 1, part_of_level(level)) if fused else Shelf(level, levels)
+        return StateLocation(STAGE, 1, part_of_level(level)) if fused else StateLocation(level, levels)
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class LevelRepartition:
     bucket_keys: tuple[int, ...]
     buckets: int
     target: Storage
-    taken: Shelf
-    put_in: Shelf
+    taken: StateLocation
+    put_in: StateLocation
 
     @property
     def seed(self) -> SeedWriter:
@@ -191,7 +191,7 @@ def _repartition_of_store(session: SparkSession, checkpoint: Checkpoint, stage: 
     return [Cut(rows[number], one.scalars(numbers)) for number, one in enumerate(stage.repartitions)]
 
 
-def _variable(session: SparkSession, checkpoint: Checkpoint, taken: Shelf, name: str) -> DataFrame:
+def _variable(session: SparkSession, checkpoint: Checkpoint, taken: StateLocation, name: str) -> DataFrame:
     reader = session.read.format("statestore").option("stateVarName", name)
     return reader.option("operatorId", taken.operator).load(checkpoint.spark.location)
 

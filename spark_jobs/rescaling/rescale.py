@@ -26,7 +26,7 @@ from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.state_limit import check_buffered
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.fused.state import is_fused
-from dovetail.spark_jobs.rescaling.former_state import LevelRepartition, Shelf, repartition_level
+from dovetail.spark_jobs.rescaling.former_state import LevelRepartition, StateLocation, repartition_level
 from dovetail.spark_jobs.rescaling.generations import leftovers, next_of
 from dovetail.spark_jobs.state.atomic_checkpoint import atomic_checkpoint, complete, copy_snapshots
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
@@ -97,8 +97,8 @@ def _repartition(
 ) -> int:
     rows, fused = 0, checkpoint.expect_origin().fused
     for number in range(1, dataflow.levels + 1):
-        taken = Shelf.of(number, dataflow.levels, fused=fused)
-        put_in = Shelf.of(number, dataflow.levels, fused=is_fused(dataflow, buckets))
+        taken = StateLocation.of(number, dataflow.levels, fused=fused)
+        put_in = StateLocation.of(number, dataflow.levels, fused=is_fused(dataflow, buckets))
         level = LevelRepartition(dataflow, number, bucket_keys, buckets, place, taken=taken, put_in=put_in)
         cut = repartition_level(session, checkpoint, level)
         Seed(place).put_scalars(put_in.stage, cut.scalars)
@@ -120,8 +120,8 @@ def expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
     """Raises StateLimitExceeded where a bucket would hold more than its share, and the first batch fail."""
     limited = [node for node in dataflow.nodes if node.operator.max_buffered_bytes is not None]
     for node, bucket in itertools.product(limited, range(buckets)):
-        shelf = Shelf.of(node.level, dataflow.levels, fused=is_fused(dataflow, buckets))
-        store = seed.store(shelf.stage, bucket).part(shelf.prefix)
+        location = StateLocation.of(node.level, dataflow.levels, fused=is_fused(dataflow, buckets))
+        store = seed.store(location.stage, bucket).part(location.prefix)
         for index, other in enumerate(dataflow.nodes):
             if other.level == node.level:
                 other.operator.open(store, str(index))

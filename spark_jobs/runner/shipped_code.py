@@ -14,7 +14,7 @@ from pathlib import Path
 from dovetail.runtime.packages import PACKAGE_ROOT
 
 SHIPPED = ("broker", "changelog", "joins", "runtime", "spark_jobs", "sql")
-"""The room of the stages, and those that it imports from."""
+"""The layer of the stages, and those that it imports from."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ShippedCode:
     def of_this_process() -> ShippedCode:
         package = PACKAGE_ROOT / "dovetail"
         sources = sorted(
-            [package / "__init__.py", *(path for room in SHIPPED for path in (package / room).rglob("*.py"))]
+            [package / "__init__.py", *(path for layer in SHIPPED for path in (package / layer).rglob("*.py"))]
         )
         return ShippedCode({str(path.relative_to(PACKAGE_ROOT)): path.read_bytes() for path in sources})
 

@@ -29,7 +29,7 @@ from dovetail.spark_jobs.stages.late import late_rows
 from dovetail.spark_jobs.stages.output import SinkBatch, write_batch
 from dovetail.spark_jobs.stages.refused import refused_records
 from dovetail.spark_jobs.stages.task import batch_id, refuse_second_attempt
-from dovetail.spark_jobs.state.bucket_shelf import BucketShelf
+from dovetail.spark_jobs.state.bucket_portion_store import BucketPortionStore
 from dovetail.spark_jobs.state.durable_state import DurableState
 from dovetail.spark_jobs.state.seed import Seed
 
@@ -88,9 +88,11 @@ class BucketOfLevel:
             return LevelOutput(), BatchReport()
         failed_calls.taken()  # those of an attempt that did not come to its end
         folder, seed = own_folder(self.job) / f"{self.level}-{self.bucket}", Seed(self.job.checkpoint)
-        shelf = BucketShelf(state, folder, self.job.local_copy_max_bytes, lambda: seed.store(self.level, self.bucket))
-        output = self._on_batch(shuffle_block.in_order(blocks), shelf)
-        shelf.commit()
+        portion_store = BucketPortionStore(
+            state, folder, self.job.local_copy_max_bytes, lambda: seed.store(self.level, self.bucket)
+        )
+        output = self._on_batch(shuffle_block.in_order(blocks), portion_store)
+        portion_store.commit()
         return output, self._report(output, failed_calls.taken())
 
     def _report(self, output: LevelOutput, failed: int) -> BatchReport:
@@ -115,13 +117,13 @@ class BucketOfLevel:
                 held[bucket].append(holding)
         return held or {self.bucket: []}
 
-    def _on_batch(self, mine: list[ShuffleBlock], shelf: BucketShelf) -> LevelOutput:
+    def _on_batch(self, mine: list[ShuffleBlock], portion_store: BucketPortionStore) -> LevelOutput:
         task = BucketTask(
             self.job.dataflow,
             self.level,
             self.bucket,
             self.job.buckets,
-            shelf,
+            portion_store,
             snapshots(self.job),
             time.perf_counter_ns,
         )

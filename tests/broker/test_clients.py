@@ -10,7 +10,7 @@ import pytest
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.clients import faust_settings
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 
 HOME = ROOT / "broker" / "clients.py"
 CLIENTS = frozenset({"Consumer", "DeserializingConsumer", "Producer", "SerializingProducer", "AdminClient"})
@@ -38,7 +38,7 @@ def reaches_kafka(tree: ast.AST) -> Iterator[str]:
 
 
 def test_no_other_file_makes_a_client() -> None:
-    paths = [path for room in PRESENT for path in sources(room) if path != HOME]
+    paths = [path for layer in PRESENT for path in sources(layer) if path != HOME]
     found = [
         f"{path.relative_to(ROOT)}:{place}" for path in paths for place in reaches_kafka(ast.parse(path.read_text()))
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.changelog.formats import decimal_text
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 
 KIND = pa.decimal128(38, 10)
 FAR = ("1e-999999999", "0e-999999999", "1E-3000000", "1e-77", "0." + "0" * 3_000_000 + "1", "1" + "0" * 3_000_000)
@@ -94,8 +94,8 @@ def test_no_other_parser_of_arrow_makes_decimals() -> None:
 
 def _calls() -> Iterator[tuple[str, ast.Call]]:
     """The calls of methods in the product, and where."""
-    for room in PRESENT:
-        for path in () if room == OPERATORS else sources(room):
+    for layer in PRESENT:
+        for path in () if layer == OPERATORS else sources(layer):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                     yield path.relative_to(ROOT).as_posix(), node

@@ -12,7 +12,7 @@ import dovetail.changelog.errors
 from dovetail.changelog.errors import DovetailError
 from tests.docs.pages import Page, code_of
 from tests.sql.planner import Planner
-from tests.test_shelves import MODULES
+from tests.test_package_graph import MODULES
 
 PAGE = Page.of("docs/errors.md")
 ROWS = {

@@ -13,7 +13,7 @@ from dovetail.sql.functions.risingwave import functions as risingwave
 from dovetail.sql.functions.timeplus import functions as timeplus
 from tests.docs.pages import Page
 from tests.paths import ROOT
-from tests.test_shelves import MODULES
+from tests.test_package_graph import MODULES
 
 REGISTRIES = [timeplus(), risingwave()]
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.docs.pages import DOC_PAGES, DOCS, PAGES, README, Page, code_of
 from tests.paths import ROOT
-from tests.test_rooms import ROOMS, imports, sources
+from tests.test_layers import LAYERS, imports, sources
 
 INDEX = Page(DOCS / "README.md")
 ARCHITECTURE = Page(DOCS / "architecture.md")
@@ -104,8 +104,8 @@ def test_files_on_a_page_exist(page: Page) -> None:
 @pytest.mark.parametrize("page", [README, *DOC_PAGES], ids=lambda page: page.name)
 def test_modules_on_a_page_exist(page: Page) -> None:
     # The topics and headers of Dovetail begin with `dovetail.` too.
-    rooms = "|".join([*(set(ROOMS) - {"dovetail"}), "tests", "benchmarks"])
-    named = re.findall(rf"\b(?:python -m )?((?:{rooms})(?:\.[a-z_]+)+)\b(?![/(])", "\n".join(page.code))
+    layers = "|".join([*(set(LAYERS) - {"dovetail"}), "tests", "benchmarks"])
+    named = re.findall(rf"\b(?:python -m )?((?:{layers})(?:\.[a-z_]+)+)\b(?![/(])", "\n".join(page.code))
     names = [name for name in named if not _FILE.fullmatch(name)]
     places = [ROOT / name.replace(".", "/") for name in names]
     assert [str(place) for place in places if not (place.is_dir() or place.with_suffix(".py").is_file())] == []
@@ -123,25 +123,25 @@ def test_the_files_to_touch_exist_for_the_model(page: Path) -> None:
 
 
 @cache
-def imported_rooms() -> dict[str, set[str]]:
-    """Each room, with the others that it imports from."""
+def imported_layers() -> dict[str, set[str]]:
+    """Each layer, with the others that it imports from."""
     found = {
         name: {imported for path in sources(name) for imported in imports(ast.parse(path.read_text()))}
-        for name in ROOMS
+        for name in LAYERS
     }
-    return {name: (origins & set(ROOMS)) - {name} for name, origins in found.items()}
+    return {name: (origins & set(LAYERS)) - {name} for name, origins in found.items()}
 
 
-def test_the_architecture_has_all_rooms_with_what_they_import() -> None:
-    rows = ARCHITECTURE.rows("room", "holds", "imports, besides libraries")
-    assert {row[0].strip("`/"): set(code_of(row[2])) for row in rows} == imported_rooms()
+def test_the_architecture_has_all_layers_with_what_they_import() -> None:
+    rows = ARCHITECTURE.rows("layer", "holds", "imports, besides libraries")
+    assert {row[0].strip("`/"): set(code_of(row[2])) for row in rows} == imported_layers()
 
 
-def test_the_diagram_has_all_rooms_and_what_they_reach() -> None:
+def test_the_diagram_has_all_layers_and_what_they_reach() -> None:
     [drawn] = [block for block in ARCHITECTURE.blocks("mermaid") if "flowchart BT" in block]
-    assert set(re.findall(r"^  (\w+)\[", drawn, re.MULTILINE)) == set(ROOMS)
+    assert set(re.findall(r"^  (\w+)\[", drawn, re.MULTILINE)) == set(LAYERS)
     arrows = re.findall(r"^  (\w+)(?:\[[^\]]*\])? --> (\w+)$", drawn, re.MULTILINE)
-    below, imported = dict[str, set[str]](), imported_rooms()
+    below, imported = dict[str, set[str]](), imported_layers()
     for name in TopologicalSorter(imported).static_order():
         ends = {lower for upper, lower in arrows if upper == name}
         assert ends <= imported[name]
@@ -149,7 +149,7 @@ def test_the_diagram_has_all_rooms_and_what_they_reach() -> None:
         assert below[name] >= imported[name], name
 
 
-def test_the_architecture_has_all_shelves_and_no_other() -> None:
-    folders = [path.parent for name in ROOMS for path in (ROOT / name).glob("*/__init__.py")]
-    shelves = {f"{folder.relative_to(ROOT)}/" for folder in folders if not folder.is_symlink()}
-    assert {code_of(row[0])[0] for row in ARCHITECTURE.rows("shelf", "holds")} == shelves
+def test_the_architecture_has_all_packages_and_no_other() -> None:
+    folders = [path.parent for name in LAYERS for path in (ROOT / name).glob("*/__init__.py")]
+    packages = {f"{folder.relative_to(ROOT)}/" for folder in folders if not folder.is_symlink()}
+    assert {code_of(row[0])[0] for row in ARCHITECTURE.rows("package", "holds")} == packages

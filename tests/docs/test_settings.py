@@ -12,7 +12,7 @@ from dovetail.sql.query_settings import DURATION, SETTINGS, Setting
 from dovetail.sql.stream_settings import STREAM_SETTINGS
 from tests.docs.pages import DOC_PAGES, README, Page, code_of
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT
+from tests.test_layers import PRESENT
 
 SETTINGS_PAGE = Page.of("docs/settings.md")
 OPERATIONS = Page.of("docs/operations.md")
@@ -57,7 +57,7 @@ def test_the_page_of_time_has_no_setting_of_its_own() -> None:
 
 def test_a_setting_of_a_stream_is_one_that_the_code_reads() -> None:
     source = "".join(
-        path.read_text() for room in ("sql", "services", "changelog") for path in (ROOT / room).rglob("*.py")
+        path.read_text() for layer in ("sql", "services", "changelog") for path in (ROOT / layer).rglob("*.py")
     )
     named = [name for row in SETTINGS_PAGE.rows("setting", "of", "meaning") for name in code_of(row[0])]
     assert [name for name in named if f'"{name}"' not in source] == []
@@ -75,8 +75,8 @@ def test_the_page_has_all_settings_of_a_process() -> None:
 def test_every_variable_that_the_code_reads_is_on_the_page() -> None:
     written_out = {
         name
-        for room in PRESENT
-        for path in (ROOT / room).rglob("*.py")
+        for layer in PRESENT
+        for path in (ROOT / layer).rglob("*.py")
         for name in re.findall(r"\bDOVETAIL_(?!SECRET_)[A-Z_]*[A-Z]", path.read_text())
     }
     assert written_out <= SETTINGS_OF_A_PROCESS | set(OPERATIONS.code)
@@ -85,8 +85,8 @@ def test_every_variable_that_the_code_reads_is_on_the_page() -> None:
 def test_a_variable_among_processes_is_one_that_the_code_has() -> None:
     source = "".join(
         path.read_text()
-        for room in PRESENT
-        for path in (ROOT / room).rglob("*")
+        for layer in PRESENT
+        for path in (ROOT / layer).rglob("*")
         if path.suffix in (".py", "")
         if path.is_file()
     )

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from dovetail.runtime.packages import PACKAGE_ROOT
 from tests.paths import ROOT
-from tests.test_rooms import ROOMS
+from tests.test_layers import LAYERS
 
 
-def test_the_package_has_a_link_to_each_room_beside_it_and_to_the_documentation() -> None:
+def test_the_package_has_a_link_to_each_layer_beside_it_and_to_the_documentation() -> None:
     assert PACKAGE_ROOT == ROOT
     links = {path.name: path for path in (PACKAGE_ROOT / "dovetail").iterdir() if path.is_symlink()}
-    assert links.keys() == ROOMS.keys() - {"dovetail"} | {"docs"}
+    assert links.keys() == LAYERS.keys() - {"dovetail"} | {"docs"}
     assert all(links[name].readlink() == Path("..") / name for name in links)

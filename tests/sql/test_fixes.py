@@ -17,7 +17,7 @@ from tests.sql.planner import Planner
 
 FIXES = Path(__file__).parent / "fixes"
 DDL = (FIXES / "world.sql").read_text()
-SHELVES = ("sql/bind", "sql/plan", "sql/rules")
+PACKAGES = ("sql/bind", "sql/plan", "sql/rules")
 """Where refusals are of a query as it is planned; a new one there needs a case here."""
 
 
@@ -73,8 +73,8 @@ class Refusal:
 
 
 def refusals() -> Iterator[Refusal]:
-    for shelf in SHELVES:
-        for path in sorted((ROOT / shelf).rglob("*.py")):
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Call) and node.args and any(keyword.arg == "fix" for keyword in node.keywords):
                     yield Refusal(f"{path.relative_to(ROOT)}:{node.lineno}", _pattern(node.args[0]))

@@ -1,4 +1,4 @@
-"""A module's name says which idea is in it, so no two modules of the room are called alike.
+"""A module's name says which idea is in it, so no two modules of the layer are called alike.
 
 Two dialects have the same groups of functions: their folders are each looked at alone. A node of a plan has a file of
 its name, and so may the clause that it is bound from, or the rule that makes it.

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from dovetail.changelog.work.backoff import Backoff
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 
 
 def test_each_pause_is_twice_the_one_before_up_to_the_longest() -> None:
@@ -22,5 +22,5 @@ def test_any_number_of_failures_has_a_pause(failures: int, pause_s: float) -> No
 
 def test_nobody_doubles_a_pause_by_himself() -> None:
     doubled = re.compile(r"2 \* \S*(?:pause|delay|wait)|(?:pause|delay|wait)\w* (?:\* 2\b|\*= 2)")
-    paths = [path for room in PRESENT for path in sources(room)]
+    paths = [path for layer in PRESENT for path in sources(layer)]
     assert [str(path) for path in paths if doubled.search(path.read_text())] == []

@@ -114,14 +114,14 @@ def test_what_does_not_fit_is_cut_and_found_again() -> None:
 def test_only_portions_that_rows_come_to_are_attached(monkeypatch: pytest.MonkeyPatch) -> None:
     query = at_work(StateMemory(40_000))
     fed(query, ints(2_000), [])
-    [shelf] = query._shelves.values()  # noqa: SLF001
-    attach, attached = shelf.attach, list[int]()
+    [portion_store] = query._portion_stores.values()  # noqa: SLF001
+    attach, attached = portion_store.attach, list[int]()
 
     def noted(portion: Portion) -> RunStore:
         attached.append(portion.number)
         return attach(portion)
 
-    monkeypatch.setattr(shelf, "attach", noted)
+    monkeypatch.setattr(portion_store, "attach", noted)
     fed(query, [((7, "z", 7), 1)], [])
     assert len(attached) == 1
 
@@ -130,11 +130,11 @@ def test_a_heavy_key_is_separated_from_the_others_and_then_left_whole() -> None:
     query = at_work(StateMemory(400_000))
     heavy: list[Record] = [((7, "a", number), 1) for number in range(4_000)]
     fed(query, [*ints(2_000), *heavy], [])
-    [shelf] = query._shelves.values()  # noqa: SLF001
-    known = list(shelf.portions)
+    [portion_store] = query._portion_stores.values()  # noqa: SLF001
+    known = list(portion_store.portions)
     assert max(one.one_key for one in known) > 100_000
     fed(query, [((7, "a", 1), 1)], [])
-    assert list(shelf.portions) == known
+    assert list(portion_store.portions) == known
 
 
 def test_a_key_that_is_larger_than_the_memory_is_named_with_what_it_needs() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dovetail.runtime.processes.own_files import keep_to_owner, tighten
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_what_a_process_makes_from_then_on_is_its_owners(tmp_path: Path) -> None
 
 
 def test_every_process_begins_so() -> None:
-    mains = [path for room in PRESENT for path in sources(room) if path.name == "__main__.py"]
+    mains = [path for layer in PRESENT for path in sources(layer) if path.name == "__main__.py"]
     assert len(mains) == 4
     assert [path for path in mains if "exit_code_of(" not in path.read_text()] == []
     for path in ("runtime/processes/start.py", "services/stack/stack_supervisor.py"):

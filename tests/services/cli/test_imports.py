@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.services.stack import Stack
-from tests.test_rooms import PRESENT
+from tests.test_layers import PRESENT
 
 _LOADED = """
 import json, sys
@@ -32,7 +32,7 @@ _OF_ITS_OPTIONS = {"pydantic", "pydantic_core", "annotated-types", "typing-inspe
 _OF_RICH = {"rich", "Pygments", "attrs", "markdown-it-py", "mdurl"}
 _OF_THE_INTERPRETER = {"setuptools"}
 _FOR_HELP = _OF_TYPER | _OF_ITS_OPTIONS | _OF_RICH | _OF_THE_INTERPRETER
-_ROOMS = {*PRESENT} - {"services"}
+_LAYERS = {*PRESENT} - {"services"}
 
 
 def loaded(*arguments: str) -> list[str]:
@@ -58,7 +58,7 @@ def test_help_loads_what_draws_it_and_no_more(arguments: list[str]) -> None:
     published = packages_distributions()
     libraries = {library for package in packages for library in published.get(package, ())} - {"dovetail"}
     assert libraries <= _FOR_HELP
-    assert {name.split(".")[1] for name in modules if name.startswith("dovetail.")} & _ROOMS == set()
+    assert {name.split(".")[1] for name in modules if name.startswith("dovetail.")} & _LAYERS == set()
 
 
 @pytest.mark.services

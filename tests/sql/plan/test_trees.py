@@ -31,8 +31,8 @@ PRINTED = {
 }
 """The expression itself; queries of ``table(x)``, which are text; names and errors, which are for people."""
 
-SHELVES = ("bind", "expressions", "rules", "plan")
-MODULES = {str(path.relative_to(ROOT)): path for shelf in SHELVES for path in (ROOT / "sql" / shelf).rglob("*.py")}
+PACKAGES = ("bind", "expressions", "rules", "plan")
+MODULES = {str(path.relative_to(ROOT)): path for package in PACKAGES for path in (ROOT / "sql" / package).rglob("*.py")}
 
 
 def called(tree: ast.AST) -> Iterator[str]:

@@ -15,7 +15,7 @@ import pytest
 from dovetail.sql.expressions.engine_calls.bounds import Bounds, bound
 from dovetail.sql.expressions.engine_calls.duckdb_connection import connection
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT, sources
+from tests.test_layers import PRESENT, sources
 
 MAKER = ROOT / "sql" / "expressions" / "engine_calls" / "duckdb_connection.py"
 
@@ -64,9 +64,9 @@ def _by_name(tree: ast.AST) -> Iterator[str]:
             yield from (ast.unparse(argument) for argument in node.args if "duckdb" in ast.unparse(argument))
 
 
-@pytest.mark.parametrize("room", PRESENT)
-def test_no_other_file_makes_a_connection(room: str) -> None:
-    made = {path: connections_made(path.read_text()) for path in sources(room) if path != MAKER}
+@pytest.mark.parametrize("layer", PRESENT)
+def test_no_other_file_makes_a_connection(layer: str) -> None:
+    made = {path: connections_made(path.read_text()) for path in sources(layer) if path != MAKER}
     assert {str(path): ways for path, ways in made.items() if ways} == {}
 
 

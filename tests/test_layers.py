@@ -1,4 +1,4 @@
-"""A room imports only what its row of the table allows. Read from the source, so an import inside a function counts."""
+"""A layer imports only what its row of the table allows; read from the source, so imports inside functions count."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from tests.paths import ROOT
 
 
 @dataclass(frozen=True)
-class Room:
-    """What a room may import: other rooms, and libraries. ``pure``: no clock, no chance, no network, no process."""
+class Layer:
+    """What a layer may import: other layers, and libraries. ``pure``: no clock, no chance, no network, no process."""
 
-    rooms: frozenset[str]
+    layers: frozenset[str]
     libraries: frozenset[str] | None
     pure: bool = False
 
 
-def room(rooms: str, libraries: str | None, *, pure: bool = False) -> Room:
-    return Room(frozenset(rooms.split()), None if libraries is None else frozenset(libraries.split()), pure)
+def layer(layers: str, libraries: str | None, *, pure: bool = False) -> Layer:
+    return Layer(frozenset(layers.split()), None if libraries is None else frozenset(libraries.split()), pure)
 
 
-ROOMS = {
-    "changelog": room("", "fastavro google numpy orjson polars pyarrow", pure=True),
-    "broker": room("changelog", "confluent_kafka fastavro google grpc_tools httpx numpy orjson pyarrow"),
-    "joins": room("changelog", "duckdb numpy pyarrow", pure=True),
-    "sql": room("changelog joins", "duckdb numpy pyarrow sqlalchemy sqlglot", pure=True),
-    "runtime": room(
+LAYERS = {
+    "changelog": layer("", "fastavro google numpy orjson polars pyarrow", pure=True),
+    "broker": layer("changelog", "confluent_kafka fastavro google grpc_tools httpx numpy orjson pyarrow"),
+    "joins": layer("changelog", "duckdb numpy pyarrow", pure=True),
+    "sql": layer("changelog joins", "duckdb numpy pyarrow sqlalchemy sqlglot", pure=True),
+    "runtime": layer(
         "broker changelog sql", "aiohttp prometheus_client psutil pyarrow pydantic pydantic_settings structlog"
     ),
-    "dictionaries": room("changelog", None),
-    "enrichment": room("changelog dictionaries joins sql", "numpy orjson pyarrow", pure=True),
-    "spark_jobs": room(
+    "dictionaries": layer("changelog", None),
+    "enrichment": layer("changelog dictionaries joins sql", "numpy orjson pyarrow", pure=True),
+    "spark_jobs": layer(
         "broker changelog dictionaries enrichment joins runtime sql",
         "numpy pandas polars prometheus_client py4j pyarrow pyspark",
     ),
-    "services": room("broker changelog dictionaries enrichment joins runtime sql", None),
-    "dovetail": room("changelog runtime services sql", "IPython pandas polars pyarrow sqlglot"),
+    "services": layer("broker changelog dictionaries enrichment joins runtime sql", None),
+    "dovetail": layer("changelog runtime services sql", "IPython pandas polars pyarrow sqlglot"),
 }
 OWNERS = {"confluent_kafka": "broker"}
-"""A library that one room encloses, also towards rooms that may use any other."""
+"""A library that one layer encloses, also towards layers that may use any other."""
 IMPURE_MODULES = frozenset({"asyncio", "random", "secrets", "socket", "subprocess", "time", "uuid"})
 CLOCK_READS = frozenset({"now", "utcnow", "today"})
-PRESENT = [name for name in ROOMS if (ROOT / name).is_dir()]
+PRESENT = [name for name in LAYERS if (ROOT / name).is_dir()]
 
 
 def sources(name: str) -> list[Path]:
@@ -55,7 +55,7 @@ def sources(name: str) -> list[Path]:
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """The rooms and libraries that a module imports from. ``dovetail`` is the room of the Python API."""
+    """The layers and libraries that a module imports from. ``dovetail`` is the layer of the Python API."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (_origin(alias.name) for alias in node.names)
@@ -68,22 +68,22 @@ def imports(tree: ast.AST) -> Iterator[str]:
 
 def _origin(module: str) -> str:
     package, _, rest = module.partition(".")
-    room = rest.partition(".")[0]
-    return room if package == "dovetail" and room in ROOMS else package
+    layer = rest.partition(".")[0]
+    return layer if package == "dovetail" and layer in LAYERS else package
 
 
 def beside_the_package(tree: ast.AST) -> list[str]:
-    """The rooms that a module imports under names of their own, which are there in a checkout alone."""
+    """The layers that a module imports under names of their own, which are there in a checkout alone."""
     plain = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     inner = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0]
-    return [name for name in (*plain, *inner) if name.partition(".")[0] in ROOMS.keys() - {"dovetail"}]
+    return [name for name in (*plain, *inner) if name.partition(".")[0] in LAYERS.keys() - {"dovetail"}]
 
 
 def refused(name: str, imported: str) -> bool:
-    rules = ROOMS[name]
-    if imported == name or imported in rules.rooms:
+    rules = LAYERS[name]
+    if imported == name or imported in rules.layers:
         return False
-    if imported in ROOMS or imported in ("tests", "benchmarks"):
+    if imported in LAYERS or imported in ("tests", "benchmarks"):
         return True
     if OWNERS.get(imported, name) != name:
         return True
@@ -93,7 +93,7 @@ def refused(name: str, imported: str) -> bool:
 
 
 @pytest.mark.parametrize("name", [*PRESENT, "tests", "benchmarks"])
-def test_rooms_are_imported_from_the_package(name: str) -> None:
+def test_layers_are_imported_from_the_package(name: str) -> None:
     assert [str(path) for path in sources(name) if beside_the_package(ast.parse(path.read_text()))] == []
 
 
@@ -103,7 +103,7 @@ def test_an_import_beside_the_package_is_seen() -> None:
 
 
 @pytest.mark.parametrize("name", PRESENT)
-def test_a_room_imports_only_what_its_row_allows(name: str) -> None:
+def test_a_layer_imports_only_what_its_row_allows(name: str) -> None:
     found = [
         f"{path.relative_to(ROOT)} imports {imported}"
         for path in sources(name)
@@ -113,8 +113,8 @@ def test_a_room_imports_only_what_its_row_allows(name: str) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("name", [name for name in PRESENT if ROOMS[name].pure])
-def test_a_pure_room_reads_no_clock(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in PRESENT if LAYERS[name].pure])
+def test_a_pure_layer_reads_no_clock(name: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno} calls {ast.unparse(node.func)}"
         for path in sources(name)
@@ -124,8 +124,8 @@ def test_a_pure_room_reads_no_clock(name: str) -> None:
     assert found == []
 
 
-def test_the_folders_with_code_are_the_rooms() -> None:
-    known = {*ROOMS, "tests", "benchmarks", "examples", "deploy", "docs"}
+def test_the_folders_with_code_are_the_layers() -> None:
+    known = {*LAYERS, "tests", "benchmarks", "examples", "deploy", "docs"}
     with_code = {path.name for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").exists()}
     assert with_code <= known
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import ROOT
-from tests.test_rooms import PRESENT
+from tests.test_layers import PRESENT
 
 MOST_FILES = 30
 """What one can take in at a look, where they are kinds of one thing."""
@@ -23,7 +23,7 @@ def module_of(path: Path) -> str:
     return name.removesuffix(".__init__")
 
 
-MODULES = {module_of(path): path for room in PRESENT for path in (ROOT / room).rglob("*.py")}
+MODULES = {module_of(path): path for layer in PRESENT for path in (ROOT / layer).rglob("*.py")}
 FOLDERS = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")
 
 

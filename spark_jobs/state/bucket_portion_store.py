@@ -19,7 +19,7 @@ from dovetail.spark_jobs.state.durable_state import DurableState
 from dovetail.spark_jobs.state.local_copy import LocalCopy, StateVersion
 
 
-class BucketShelf:
+class BucketPortionStore:
     """For one batch of one bucket.
 
     folder     where its copies are, each of at most ``max_bytes``

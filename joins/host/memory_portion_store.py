@@ -10,7 +10,7 @@ from dovetail.joins.state.portion import WHOLE, Portion
 from dovetail.joins.state.store import RunEntry, RunStore
 
 
-class MemoryShelf:
+class MemoryPortionStore:
     """``whole``: what the bucket begins with."""
 
     def __init__(self, whole: RunStore | None = None) -> None:
