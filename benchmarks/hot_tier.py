@@ -20,7 +20,7 @@ from dovetail.changelog.lookup import Rows
 from dovetail.dictionaries.cache.cache_entry import CacheEntry
 from dovetail.dictionaries.cache.hot.hot_tier import HotTier
 
-KEYS, ROOM, BATCHES, BATCH_RECORDS, SCAN_EVERY = 200_000, 10_000, 200, 5_000, 4
+KEYS, CAPACITY, BATCHES, BATCH_RECORDS, SCAN_EVERY = 200_000, 10_000, 200, 5_000, 4
 _EXPIRES_MS = 10**9
 
 
@@ -34,7 +34,7 @@ class Hot:
     """The tier as it is, with its clock, byte count and statistics."""
 
     def __init__(self) -> None:
-        self._tier = HotTier(ROOM, 10**12)
+        self._tier = HotTier(CAPACITY, 10**12)
 
     def lookup(self, keys: Sequence[str]) -> list[Rows | None]:
         return self._tier.lookup(keys, 0)
@@ -61,7 +61,7 @@ class Lru:
         rows = self._rows
         for key in keys:
             rows[key] = ((key,),)
-            if len(rows) > ROOM:
+            if len(rows) > CAPACITY:
                 rows.popitem(last=False)
 
 

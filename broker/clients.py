@@ -39,54 +39,54 @@ Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
 
-def _telling(call: Callable[Given, Found]) -> Callable[Given, Found]:
+def _raising(call: Callable[Given, Found]) -> Callable[Given, Found]:
     """The call of a client, which raises BrokerError."""
 
     @wraps(call)
-    def checked(*given: Given.args, **named: Given.kwargs) -> Found:
+    def call_checked(*given: Given.args, **named: Given.kwargs) -> Found:
         with broker_errors():
             return call(*given, **named)
 
-    return checked
+    return call_checked
 
 
 class TopicConsumer(Consumer):
     """All that asks a broker raises BrokerError. A message may be the notice of a fault: ``errors.fault_of``."""
 
-    poll = _telling(Consumer.poll)
-    consume = _telling(Consumer.consume)
-    assign = _telling(Consumer.assign)
-    committed = _telling(Consumer.committed)
-    get_watermark_offsets = _telling(Consumer.get_watermark_offsets)
+    poll = _raising(Consumer.poll)
+    consume = _raising(Consumer.consume)
+    assign = _raising(Consumer.assign)
+    committed = _raising(Consumer.committed)
+    get_watermark_offsets = _raising(Consumer.get_watermark_offsets)
 
 
 class TopicProducer(Producer):
     """All that asks a broker raises BrokerError, but ``produce``: it is called for single messages."""
 
-    poll = _telling(Producer.poll)
-    flush = _telling(Producer.flush)
-    purge = _telling(Producer.purge)
-    produce_batch = _telling(Producer.produce_batch)
-    init_transactions = _telling(Producer.init_transactions)
-    begin_transaction = _telling(Producer.begin_transaction)
-    send_offsets_to_transaction = _telling(Producer.send_offsets_to_transaction)
-    commit_transaction = _telling(Producer.commit_transaction)
-    abort_transaction = _telling(Producer.abort_transaction)
+    poll = _raising(Producer.poll)
+    flush = _raising(Producer.flush)
+    purge = _raising(Producer.purge)
+    produce_batch = _raising(Producer.produce_batch)
+    init_transactions = _raising(Producer.init_transactions)
+    begin_transaction = _raising(Producer.begin_transaction)
+    send_offsets_to_transaction = _raising(Producer.send_offsets_to_transaction)
+    commit_transaction = _raising(Producer.commit_transaction)
+    abort_transaction = _raising(Producer.abort_transaction)
 
 
 class Admin(AdminClient):
     """What the functions of ``topics`` ask by. Most of its calls give a promise: ``errors.answer``."""
 
-    list_topics = _telling(AdminClient.list_topics)
-    create_topics = _telling(AdminClient.create_topics)
-    create_partitions = _telling(AdminClient.create_partitions)
-    delete_topics = _telling(AdminClient.delete_topics)
-    describe_topics = _telling(AdminClient.describe_topics)
-    describe_configs = _telling(AdminClient.describe_configs)
-    describe_cluster = _telling(AdminClient.describe_cluster)
-    list_offsets = _telling(AdminClient.list_offsets)
-    delete_consumer_groups = _telling(AdminClient.delete_consumer_groups)
-    alter_consumer_group_offsets = _telling(AdminClient.alter_consumer_group_offsets)
+    list_topics = _raising(AdminClient.list_topics)
+    create_topics = _raising(AdminClient.create_topics)
+    create_partitions = _raising(AdminClient.create_partitions)
+    delete_topics = _raising(AdminClient.delete_topics)
+    describe_topics = _raising(AdminClient.describe_topics)
+    describe_configs = _raising(AdminClient.describe_configs)
+    describe_cluster = _raising(AdminClient.describe_cluster)
+    list_offsets = _raising(AdminClient.list_offsets)
+    delete_consumer_groups = _raising(AdminClient.delete_consumer_groups)
+    alter_consumer_group_offsets = _raising(AdminClient.alter_consumer_group_offsets)
 
 
 def consumer(brokers: BrokerAddress, group: str, settings: ClientSettings) -> TopicConsumer:

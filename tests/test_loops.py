@@ -190,8 +190,8 @@ def log_of_child(fault: Fault, _folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def telling(fault: Fault, _folder: Path) -> Iterator[None]:
-    with rescale.telling(cast(Any, SimpleNamespace(bytes=1)), fault.of(lambda size: None)):
+def reporting_size(fault: Fault, _folder: Path) -> Iterator[None]:
+    with rescale.reporting_size(cast(Any, SimpleNamespace(bytes=1)), fault.of(lambda size: None)):
         yield
 
 
@@ -264,7 +264,7 @@ LOOPS = {
     "services/worker/query/pulse.py": pulse,
     "services/worker/query/worker_lease.py": worker_lease,
     "services/worker/supervisor/child_process.py": log_of_child,
-    "spark_jobs/rescaling/rescale.py": telling,
+    "spark_jobs/rescaling/rescale.py": reporting_size,
     "spark_jobs/runner/executor_watch.py": executor_watch,
     "spark_jobs/source/ends_watch.py": ends_watch,
 }

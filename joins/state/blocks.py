@@ -38,17 +38,17 @@ class RunSpans:
 def blocks(found: Sequence[RunSpans]) -> Iterator[list[RunSpans]]:
     """``found`` in blocks of at most PAIRS pairs; at least one block. What a probe finds may lie in several of them."""
     block: list[RunSpans] = []
-    room = PAIRS
+    free = PAIRS
     for one in found:
         through = np.cumsum(one.pairs)
         done, total = 0, int(through[-1]) if len(through) else 0
         while done < total:
-            if room == 0:
+            if free == 0:
                 yield block
-                block, room = [], PAIRS
-            taken = min(total - done, room)
+                block, free = [], PAIRS
+            taken = min(total - done, free)
             block.append(RunSpans(one.run, _between(one.spans, through, done, done + taken)))
-            done, room = done + taken, room - taken
+            done, free = done + taken, free - taken
     yield block
 
 

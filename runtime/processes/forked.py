@@ -65,7 +65,7 @@ class Forked:
     def __init__(self, address: str, request: Request, descriptors: Sequence[int]) -> None:
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._code: int | None = None
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
         try:
             self._connection.connect(address)
             message = request.packed()
@@ -82,7 +82,7 @@ class Forked:
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """The end code; None if it still runs after the time."""
-        with self._asking:
+        with self._lock:
             if self._code is None and self._answers(timeout_s):
                 try:
                     self._code = NUMBER.unpack(received(self._connection, NUMBER.size))[0]

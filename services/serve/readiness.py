@@ -20,15 +20,15 @@ class Readiness:
     def __init__(self, open_session: Callable[[], Session]) -> None:
         self._open = open_session
         self._session: Session | None = None
-        self._asking = asyncio.Lock()
-        self._asked_s = float("-inf")
+        self._lock = asyncio.Lock()
+        self._checked_s = float("-inf")
         self._ready = False
 
     async def is_ready(self) -> bool:
-        async with self._asking:
-            if time.monotonic() - self._asked_s > _LASTS_S:
+        async with self._lock:
+            if time.monotonic() - self._checked_s > _LASTS_S:
                 self._ready = await asyncio.to_thread(self._ask)
-                self._asked_s = time.monotonic()
+                self._checked_s = time.monotonic()
             return self._ready
 
     def _ask(self) -> bool:

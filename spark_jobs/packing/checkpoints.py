@@ -36,7 +36,7 @@ from dovetail.spark_jobs.rescaling.former_state import (
     repartition_stage,
 )
 from dovetail.spark_jobs.rescaling.generations import next_in, next_of, pack_of
-from dovetail.spark_jobs.rescaling.rescale import expect_rows, expect_within_limits, telling
+from dovetail.spark_jobs.rescaling.rescale import expect_rows, expect_within_limits, reporting_size
 from dovetail.spark_jobs.state.atomic_checkpoint import atomic_checkpoint, complete, copy_snapshots
 from dovetail.spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
 from dovetail.spark_jobs.state.seed import Seed
@@ -79,7 +79,7 @@ def pack_up(
     this order. Raises OSError, and what Spark says of its tasks; nothing is left of it then.
     """
     with atomic_checkpoint(pack):
-        with telling(Seed(pack), report):
+        with reporting_size(Seed(pack), report):
             cuts = [cut for query in queries for cut in _taken_in(session, query, pack, keys)]
             cuts += _taken_over(session, former, pack, keys)
         rows = sum(cut.rows for cut in cuts)

@@ -66,7 +66,7 @@ def rescale(
     assert origin is not None
     with atomic_checkpoint(made):
         copy_snapshots(checkpoint, made)
-        with telling(Seed(made), report):
+        with reporting_size(Seed(made), report):
             rows = _repartition(session, dataflow, checkpoint, bucket_keys, buckets, made)
         expect_rows(Seed(made), rows)
         expect_within_limits(dataflow, Seed(made), buckets)
@@ -128,7 +128,7 @@ def expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
         check_buffered(node.operator, store, buckets)
 
 
-def telling(seed: Seed, report: Callable[[int], None]) -> PeriodicThread:
+def reporting_size(seed: Seed, report: Callable[[int], None]) -> PeriodicThread:
     """Tells, in a thread of its own, how large the seed has become."""
 
     def tell() -> None:

@@ -23,8 +23,8 @@ class PackAtWork:
 
     def __init__(self, running: RunningQuery) -> None:
         self._running = running
-        self._asking = threading.Lock()
-        self._asked_s = -_LOOK_S
+        self._lock = threading.Lock()
+        self._looked_s = -_LOOK_S
         self._error: DovetailError | None = None
         self._at_work = False
 
@@ -61,11 +61,11 @@ class PackAtWork:
         self._running.progress()
 
     def _look(self) -> None:
-        with self._asking:
-            if time.monotonic() - self._asked_s >= _LOOK_S:
+        with self._lock:
+            if time.monotonic() - self._looked_s >= _LOOK_S:
                 self._error = self._running.error()
                 self._at_work = self._error is None and self._running.at_work
-                self._asked_s = time.monotonic()
+                self._looked_s = time.monotonic()
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def failure_condition(sql: str) -> str:
     A cast that gives NULL for what it does not take has failed where all that it reads is there. ``NULLIF(.., NULL)``
     around it, which changes nothing, says that its NULL is asked for: ``to_int_or_null``.
     """
-    tests = [_fails(cast) for cast in engine.parsed(sql).find_all(exp.TryCast) if not _is_asked_for(cast)]
+    tests = [_fails(cast) for cast in engine.parsed(sql).find_all(exp.TryCast) if not _is_null_intended(cast)]
     return " OR ".join(test for test in dict.fromkeys(tests) if test)
 
 
@@ -52,7 +52,7 @@ def _fails(cast: exp.TryCast) -> str:
     return f"({engine.text(cast)} IS NULL AND {there})"
 
 
-def _is_asked_for(cast: exp.TryCast) -> bool:
+def _is_null_intended(cast: exp.TryCast) -> bool:
     around = cast.parent
     if not isinstance(around, exp.Anonymous) or str(around.this).lower() != "nullif":
         return False

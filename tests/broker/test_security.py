@@ -90,10 +90,10 @@ WAYS: dict[str, Way] = {
 def test_both_libraries_are_let_in(secure: SecureBroker, tokens: str, way: str) -> None:
     brokers = WAYS[way](secure, tokens)
     assert no_answer(brokers, 10) is None
-    assert asyncio.run(_asked_by_aiokafka(brokers)) == set()
+    assert asyncio.run(_topics_by_aiokafka(brokers)) == set()
 
 
-async def _asked_by_aiokafka(brokers: BrokerAddress) -> set[str]:
+async def _topics_by_aiokafka(brokers: BrokerAddress) -> set[str]:
     login = credentials_to_aiokafka_auth(credentials(brokers.security))
     consumer = aiokafka.AIOKafkaConsumer(bootstrap_servers=brokers.servers, **login)
     await consumer.start()

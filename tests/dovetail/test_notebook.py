@@ -74,8 +74,8 @@ def test_a_live_table_holds_the_last_rows(sizes: tuple[int, ...]) -> None:
     ]
 
 
-@pytest.mark.parametrize(("end", "told_as"), [(KeyboardInterrupt, "interrupted"), (SqlError, "failed")])
-def test_it_says_how_it_has_ended(end: type[BaseException], told_as: str) -> None:
+@pytest.mark.parametrize(("end", "shown_as"), [(KeyboardInterrupt, "interrupted"), (SqlError, "failed")])
+def test_it_says_how_it_has_ended(end: type[BaseException], shown_as: str) -> None:
     def broken() -> Iterator[pa.Table]:
         yield from changes(1)
         raise end("stop")
@@ -87,7 +87,7 @@ def test_it_says_how_it_has_ended(end: type[BaseException], told_as: str) -> Non
     else:
         with pytest.raises(end):
             live.follow(broken())
-    assert pictures.seen[-1]["text/plain"].endswith(f"1 change; {told_as}")
+    assert pictures.seen[-1]["text/plain"].endswith(f"1 change; {shown_as}")
 
 
 def test_an_error_is_text_with_its_place_and_no_secret() -> None:

@@ -62,8 +62,8 @@ class BackgroundRenewal:
 
     def ask(self, keys: Iterable[Key]) -> None:
         with self._changed:
-            room = self._most_waiting - len(self._waiting)
-            self._waiting.update(dict.fromkeys(islice(keys, max(0, room))))
+            free = self._most_waiting - len(self._waiting)
+            self._waiting.update(dict.fromkeys(islice(keys, max(0, free))))
             self.thread.start()
             self._changed.notify()
 

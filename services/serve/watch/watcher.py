@@ -23,7 +23,7 @@ _MOST_HOURS = 500
 """Of more queries only the last two readings are kept."""
 _POINTS = 60
 _LAST_LOOK_S = 5.0
-_TOPIC_READINGS = 6
+_TOPIC_SAMPLES = 6
 """Of a topic there is no chart: the rate over these is that of the moment."""
 
 
@@ -91,7 +91,7 @@ class Watcher:
         self._watched = {one.query.name: self._noted(one, number, ends, at_ms) for number, one in enumerate(found)}
 
     def _of_topic(self, topic: str, ended: int, at_ms: int) -> MetricsWindow:
-        found = self._topics.get(topic, MetricsWindow(_TOPIC_READINGS))
+        found = self._topics.get(topic, MetricsWindow(_TOPIC_SAMPLES))
         found.add(QuerySample(at_ms, ended=ended))
         return found
 

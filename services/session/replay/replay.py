@@ -96,11 +96,13 @@ class Targets:
             self.known[name] = Target(partitions, self._topics.message_bytes(name))
 
 
-def _summary(topic: str, counted: Counter[tuple[str | None, str]], *, dry_run: bool) -> Rows:
+def _summary(dead_letter_topic: str, counted: Counter[tuple[str | None, str]], *, dry_run: bool) -> Rows:
     ordered = sorted(counted.items(), key=lambda item: (item[0][1] != BACK, item[0][1], item[0][0] or ""))
     shown = [(topic, _WOULD if dry_run and outcome == BACK else outcome, count) for (topic, outcome), count in ordered]
     columns = [list(column) for column in zip(*shown, strict=True)] or [[], [], []]
     schema = pa.schema([("topic", pa.string()), ("outcome", pa.string()), ("letters", pa.int64())])
     back = sum(count for (_, outcome), count in counted.items() if outcome == BACK)
-    note = f"of {sum(counted.values()):,} letters in {topic} {back:,} {_WOULD if dry_run else 'were put back'}"
+    note = (
+        f"of {sum(counted.values()):,} letters in {dead_letter_topic} {back:,} {_WOULD if dry_run else 'were put back'}"
+    )
     return Rows(pa.table(columns, schema=schema), note)

@@ -93,7 +93,7 @@ class Lookups:
             place = place_of(node, clause)
             call = DictCall.of(node, place)
             definition = self._dictionary(call, place)
-            from_item, table = _asking(from_item, definition, call, self.named, clause)
+            from_item, table = _with_lookup(from_item, definition, call, self.named, clause)
             node.replace(call.value(table, definition.primary_key[0]))
         return from_item, root.this
 
@@ -119,7 +119,7 @@ class Lookups:
         return definition
 
 
-def _asking(
+def _with_lookup(
     from_item: FromItem, definition: CreateDictionary, call: DictCall, named: Callable[[str], str], clause: str
 ) -> tuple[FromItem, str]:
     """The item with the lookup of a call, and the table that answers it; the same keys are asked once."""

@@ -14,7 +14,7 @@ from dovetail.services.stack import Stack
 from tests.services.serve.page.shop import opened_shop
 
 pytestmark = pytest.mark.services
-ASKED = ("/", "/health", "/healthz", "/readyz", "/metrics", "/subjects", "/openapi.json", "/jobs/")
+PATHS = ("/", "/health", "/healthz", "/readyz", "/metrics", "/subjects", "/openapi.json", "/jobs/")
 COMMANDS = ("/commands", "/v1/sql", "/subjects/s/versions")
 _PATIENCE_S = 5.0
 _LOOK_S = 0.2
@@ -59,7 +59,7 @@ def served(line: str) -> bool:
 
 def test_no_port_answers_what_another_site_has_sent(whole: Stack) -> None:
     ports = listening(whole)
-    own = {port for port in ports if any(served(answer(port, "GET", path, f"Host: {port[0]}")) for path in ASKED)}
+    own = {port for port in ports if any(served(answer(port, "GET", path, f"Host: {port[0]}")) for path in PATHS)}
     http = {whole.endpoint(name).rpartition(":")[2] for name in ("spark", "worker", "serve", "registry")}
     assert {str(port) for _, port in own} == http
     foreign = [
@@ -70,7 +70,7 @@ def test_no_port_answers_what_another_site_has_sent(whole: Stack) -> None:
     for port in ports:
         speaks_http = port in own
         for headers in foreign:
-            for method, paths in (("GET", ASKED), ("POST", COMMANDS)):
+            for method, paths in (("GET", PATHS), ("POST", COMMANDS)):
                 # What does not speak HTTP is asked once by each method: it keeps who asks waiting.
                 for path in paths if speaks_http else paths[:1]:
                     assert not served(answer(port, method, path, *headers)), (port, headers, method, path)

@@ -16,10 +16,10 @@ from tests.tries import tries
 
 APART = {"share_state": False}
 PAIRS = "WITH c AS (SELECT a.id AS id, b.k AS k, a.v AS n FROM held AS a LEFT JOIN seen AS b ON a.k = b.id)"
-ASKED_FOR = "SELECT 1 FROM held AS b WHERE b.k = a.k AND b.v > 1"
+MATCHING = "SELECT 1 FROM held AS b WHERE b.k = a.k AND b.v > 1"
 QUERIES = [
     "SELECT a.id, b.v FROM held AS a JOIN seen AS s ON a.k = s.id JOIN held AS b ON s.k = b.k WHERE b.v > 0",
-    f"SELECT a.id, a.k FROM held AS a WHERE EXISTS ({ASKED_FOR}) AND NOT EXISTS ({ASKED_FOR} AND b.v < a.v)",
+    f"SELECT a.id, a.k FROM held AS a WHERE EXISTS ({MATCHING}) AND NOT EXISTS ({MATCHING} AND b.v < a.v)",
     f"{PAIRS} SELECT c.id, d.k, d.n FROM c JOIN c AS d ON c.k = d.id",
     f"{PAIRS} SELECT id, k FROM c UNION ALL SELECT k, id FROM c WHERE n > 0",
     f"{PAIRS} SELECT id, n FROM c WHERE n = (SELECT max(n) FROM c)",
@@ -49,7 +49,7 @@ JOINED = st.tuples(
         ]
     ),
 ).map(lambda drawn: drawn[1].format(drawn[0]))
-ASKED = st.tuples(
+QUERIED = st.tuples(
     st.sampled_from(["c", "d"]),
     st.sampled_from(
         [
@@ -61,7 +61,7 @@ ASKED = st.tuples(
         ]
     ),
 ).map(lambda drawn: drawn[1].format(drawn[0]))
-PARTS = st.builds("SELECT x.id AS one, y.n AS other, x.k AS by FROM c AS x {} {}".format, JOINED, ASKED)
+PARTS = st.builds("SELECT x.id AS one, y.n AS other, x.k AS by FROM c AS x {} {}".format, JOINED, QUERIED)
 RANDOM = st.builds(
     lambda first, second, parts: f"WITH c AS ({first}), d AS ({second}) {' UNION ALL '.join(parts)}",
     ROWS,

@@ -160,7 +160,7 @@ def test_a_node_has_a_file_of_its_own(kind: type[Node]) -> None:
     assert kind.__module__.rpartition(".")[2] == re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
-def kinds_told_apart(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
+def kinds_matched(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
     """Of each function the kinds of nodes that it names."""
     names = {kind.__name__ for kind in KINDS}
     for found in ast.walk(tree):
@@ -171,13 +171,13 @@ def kinds_told_apart(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "sql").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_pass_names_the_nodes_that_it_is_about(path: Path) -> None:
-    found = dict(kinds_told_apart(ast.parse(path.read_text())))
+    found = dict(kinds_matched(ast.parse(path.read_text())))
     assert {name: kinds for name, kinds in found.items() if len(kinds) > MOST_KINDS} == {}
 
 
 def test_a_pass_that_names_them_all_is_seen() -> None:
     text = "def f(node):\n    return " + ", ".join(kind.__name__ for kind in KINDS)
-    ((name, kinds),) = kinds_told_apart(ast.parse(text))
+    ((name, kinds),) = kinds_matched(ast.parse(text))
     assert name == "f"
     assert len(kinds) > MOST_KINDS
     assert Join.__name__ in kinds

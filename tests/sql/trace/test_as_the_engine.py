@@ -17,7 +17,7 @@ from tests.paths import CASES
 from tests.sql.trace.traced_world import Question
 from tests.sql.world import World
 
-ASKED = {
+QUERIED_COLUMNS = {
     "rw-asof-ge-tie-and-fallback": "lsym",
     "rw-asof-left-gt-churn": "lsym",
     "fl-temporal-event-left": "did",
@@ -30,9 +30,9 @@ ASKED = {
 RowValues = tuple[tuple[str, object], ...]
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", QUERIED_COLUMNS)
 def test_every_value_gives_the_rows_of_the_engine(name: str) -> None:
-    case, column = next(case for case in load(CASES).cases if case.id == name), ASKED[name]
+    case, column = next(case for case in load(CASES).cases if case.id == name), QUERIED_COLUMNS[name]
     question, emitted = played(case)
     values = {dict(row)[column] for row in emitted} - {None}
     assert values
