@@ -7,7 +7,7 @@ drop       DROP, TERMINATE
 rows       INSERT, UPDATE, DELETE
 select     SELECT, bounded or running
 listing    SHOW, DESCRIBE
-letters    dead letters: SHOW DEAD LETTERS, table(x.dead_letter)
+dead_letters  SHOW DEAD LETTERS, table(x.dead_letter)
 replay     REPLAY
 wait       WAIT FOR
 verification  a view against its inputs
