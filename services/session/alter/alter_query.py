@@ -32,7 +32,7 @@ from dovetail.services.session.alter.proposal import (
     gained_and_lost,
     proposal,
 )
-from dovetail.services.session.alter.readers import changed_readers
+from dovetail.services.session.alter.readers import changed_readers, readers_by_watermark
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, await_reading, input_ends, input_topics
 from dovetail.services.session.queries import await_running, expect_runner, leased, pause
@@ -220,6 +220,13 @@ def _expect_readers(context: Context, proposed: Proposal) -> None:
             f'{", ".join(changed)} would read "{proposed.name}" otherwise: by a column that goes or changes, or by *',
             where=_WHERE,
             fix=f"drop {', '.join(changed)} first; a view that names its columns does not see one that is added",
+        )
+    if late := readers_by_watermark(context.catalog, proposed.name):
+        raise Unsupported(
+            f'{", ".join(late)} goes by the watermark of "{proposed.name}", and would take rows that are added '
+            "behind it for late ones",
+            where=_WHERE,
+            fix=f"drop {', '.join(late)} first, and create it again over the new rows",
         )
 
 

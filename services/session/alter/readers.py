@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dovetail.changelog.errors import SqlError
+from dovetail.services.session.alter.proposal import scans_of
 from dovetail.sql.catalog import Catalog, Relation, What
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.planner import plan_query
@@ -57,6 +58,17 @@ def changed_readers(catalog: Catalog, altered: Relation, columns: Collection[str
         for name, sql in selects.items()
         if _planned(name, parse_one(sql), catalog) != _planned(name, parse_one(sql), then)
     ]
+
+
+def readers_by_watermark(catalog: Catalog, view: str) -> list[str]:
+    """The views whose time is the watermark that a view tells its readers: it has passed the rows that are there."""
+    found = []
+    for user in catalog.going(Drop("view", view, cascade=True)):
+        if user.name != view and (definition := user.materialized_view) is not None:
+            scans = scans_of(plan_query(user.name, definition, catalog))
+            if any(one.stream.name == view and one.watermark and one.watermark.from_heartbeats for one in scans):
+                found.append(user.name)
+    return found
 
 
 def _reads_otherwise(user: RelationDefinition, now: Relations, then: Relations, columns: Collection[str]) -> bool:

@@ -132,6 +132,23 @@ def test_a_column_that_a_reader_reads_stays(session: Session) -> None:
     assert_follows(session, "named", "SELECT name, count(*) AS n FROM priced GROUP BY name")
 
 
+def test_no_reader_takes_the_difference_for_late_rows(session: Session) -> None:
+    closed = (
+        "SELECT page, window_end AS ended, count(*) AS n FROM tumble(visits, at, INTERVAL '1 minute') "
+        "GROUP BY page, window_end{} EMIT ON WINDOW CLOSE"
+    )
+    session.run(
+        "CREATE TABLE visits (page varchar, at timestamp, WATERMARK FOR at AS at - INTERVAL '5 seconds') APPEND ONLY;"
+        f"CREATE MATERIALIZED VIEW often AS {closed.format(' HAVING count(*) > 1')};"
+        "CREATE MATERIALIZED VIEW hourly AS SELECT window_end AS hour, sum(n) AS n "
+        "FROM tumble(often, ended, INTERVAL '1 hour') GROUP BY window_end EMIT ON WINDOW CLOSE"
+    )
+    with pytest.raises(Unsupported, match='hourly goes by the watermark of "often"'):
+        session.run(f"ALTER VIEW often AS {closed.format('')}")
+    session.run("DROP VIEW hourly")
+    assert altered(session, "often", closed.format("")) == "altered view often, running: 0 rows added, 0 taken back"
+
+
 def test_a_view_that_began_at_the_end_of_a_topic_begins_there_with_its_new_query_too(session: Session) -> None:
     session.run(f"CREATE MATERIALIZED VIEW lately AS {VISITED}; {MORE}")
     settle(session, "lately")
