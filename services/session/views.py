@@ -4,8 +4,9 @@ The name is taken in the catalog first, with a query that nobody runs yet; then 
 topics are made; then the query is wanted running. So of two sessions that create one view at once, one has all of it,
 and the other is refused before it touches a topic.
 
-A view that is replaced goes on until its successor has shown that it starts: under another name, with a topic of its
-own, since two queries in one topic would write each row twice.
+A view that is replaced goes on until its new query has shown that it starts: under another name, with a topic of its
+own, since two queries in one topic would write each row twice. Where the view has written rows, and its topic stays,
+the new query alters it (``services.session.alter``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
 from dovetail.changelog.schema import Kind, StreamSchema
 from dovetail.runtime.query_plan import on_trial
 from dovetail.services.session import topics
+from dovetail.services.session.alter.alter_query import change_query
+from dovetail.services.session.alter.proposal import proposal
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import await_gone, clear, expect_disposable
 from dovetail.services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
@@ -46,7 +49,9 @@ def create_view(context: Context, statement: CreateView) -> Done:
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
         return Done(f"{existing.what} {statement.name} exists already")
-    context.catalog.expect_free(statement)
+    altered = existing if existing is not None and _is_alterable(statement, existing) else None
+    if altered is None:
+        context.catalog.expect_free(statement)
     if statement.with_data and (statement.into is not None or not statement.materialized):
         raise Unsupported(f'"{statement.name}" has no topic of its own', where="WITH DATA", fix="leave it out")
     plan = as_created(context, statement)
@@ -67,12 +72,9 @@ def create_view(context: Context, statement: CreateView) -> Done:
             "WITH DATA at the end of the statement would begin anew, with an empty topic"
         )
     statement = _in_order(statement, plan)
-    if statement.into is None:
-        _expect_topic(context, statement, plan, existing)
-    elif existing is not None:
-        _expect_target(context, statement, plan, existing)
-    if existing is not None:
-        _try(context, statement)
+    if altered is not None and _has_rows(context, statement, plan, altered):
+        return change_query(context, proposal(context, statement, "CREATE OR REPLACE", keeps_settings=False))
+    context.catalog.expect_free(statement)
     return _materialized(context, statement, plan, existing, replaced)
 
 
@@ -119,6 +121,18 @@ def _plain_view(
     return Done(f"replaced view {statement.name}{clear(context, [existing], replaced, with_data=False)}")
 
 
+def _has_rows(context: Context, statement: CreateView, plan: Plan, existing: Relation) -> bool:
+    """Whether there are rows in the topic of the view that those of its new query do not simply follow."""
+    return context.topics.ever_written(statement.name) and not _goes_on(context, statement, plan, existing)
+
+
+def _is_alterable(statement: CreateView, existing: Relation) -> bool:
+    """Whether the statement is one of another query for a view in a topic of its own, which it keeps."""
+    before = existing.materialized_view
+    alters = statement.or_replace and statement.materialized and not statement.with_data
+    return alters and before is not None and before.into is None and statement.into is None
+
+
 def _expect_topic(context: Context, statement: CreateView, plan: Plan, existing: Relation | None) -> None:
     """Raises where its topic holds records that the view's rows cannot follow, or that WITH DATA may not delete."""
     topic = statement.name
@@ -126,18 +140,10 @@ def _expect_topic(context: Context, statement: CreateView, plan: Plan, existing:
         if topic in context.topics.partitions():
             expect_disposable(context, topic, order="WITH DATA", but=statement.name)
         return
-    if not context.topics.ever_written(topic) or (
-        existing is not None and _goes_on(context, statement, plan, existing)
-    ):
+    there = context.topics.ever_written(topic)
+    if not there or (existing is not None and _goes_on(context, statement, plan, existing)):
         return
     empty = "WITH DATA at the end of the statement begins with an empty topic"
-    if existing is not None:
-        raise Unsupported(
-            f'the topic "{topic}" holds the rows of the view as it was, and the new query would write all of its own '
-            "after them",
-            where="CREATE OR REPLACE",
-            fix=f"{empty}; or give the new view another name",
-        )
     ways = [empty] if topic in topics.own(context, [topic]) else []
     ways += ["give the view another name", f"write INTO a stream over {topic}"]
     raise Unsupported(
@@ -207,6 +213,12 @@ def _try(context: Context, statement: CreateView) -> None:
 def _materialized(
     context: Context, statement: CreateView, plan: Plan, existing: Relation | None, replaced: Sequence[Query]
 ) -> Done:
+    if statement.into is None:
+        _expect_topic(context, statement, plan, existing)
+    elif existing is not None:
+        _expect_target(context, statement, plan, existing)
+    if existing is not None:
+        _try(context, statement)
     uses = (*plan.uses, *((statement.into,) if statement.into is not None else ()))
     *upstream, query = (replace(one, desired=Desired.PAUSED) for one in queries_of(plan, statement.text))
     seen = [] if existing is None else [existing]

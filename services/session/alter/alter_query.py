@@ -53,7 +53,11 @@ _KEY = "_record_key"
 
 def alter_query(context: Context, statement: AlterQuery) -> Done:
     """Raises SqlError where the view cannot have the query, or where that fails; the view goes on as it was then."""
-    proposed = proposal(context, statement.view, _WHERE)
+    return change_query(context, proposal(context, statement.view, _WHERE))
+
+
+def change_query(context: Context, proposed: Proposal) -> Done:
+    """As ``alter_query``."""
     name = proposed.name
     if proposed.before.fingerprint == proposed.after.fingerprint:
         context.catalog.redefine(context.catalog.get(name), proposed.proposed.text)

@@ -58,15 +58,16 @@ class Proposal:
         return replace(self.relation, ddl=self.proposed.text, written_text=as_text(self.after.stream()))
 
 
-def proposal(context: Context, view: CreateView, where: str) -> Proposal:
-    """``view`` as a statement proposes it: it keeps the settings that the statement does not name, and its INTO.
+def proposal(context: Context, view: CreateView, where: str, *, keeps_settings: bool = True) -> Proposal:
+    """``view`` as a statement proposes it, with the INTO that it has.
+
+    keeps_settings  also with the settings that it has and the statement does not name
 
     Raises SqlError where the view could not have this query.
     """
     relation, definition = expect_materialized(context, view.name, where)
-    kept = {name: value for name, value in definition.settings.items() if name not in _OF_THE_OLD_QUERY}
-    for name, value in kept.items():
-        if name not in view.settings:
+    for name, value in definition.settings.items() if keeps_settings else ():
+        if name not in (*view.settings, *_OF_THE_OLD_QUERY):
             view = with_setting(view, name, value)
     proposed = replace(view, into=definition.into)
     after = plan_query(view.name, proposed, context.catalog)
@@ -111,7 +112,8 @@ def expect_running(query: Query) -> None:
     elif query.desired is Desired.PAUSED:
         why, fix = "is paused", f"RESUME {query.view}, and alter it then"
     elif query.actual is Actual.FAILED:
-        why, fix = f"has failed: {query.error}", f"mend that, RESUME {query.view}, and alter it then"
+        why = f"has failed: {query.error}"
+        fix = f"mend that, RESUME {query.view}, and alter it then; or CREATE OR REPLACE .. WITH DATA, an empty topic"
     elif query.actual not in (Actual.RUNNING, Actual.PACKING):
         why, fix = f"is {query.actual.value}", "wait until it is running: SHOW QUERIES shows what it waits for"
     else:
