@@ -11,7 +11,7 @@ VIEWS ?= 5
 # A file stays in one process. Most of a test with services is waiting, so there are more processes than cores; each has a
 # broker and a Spark of its own, which is up to 4 GiB.
 PROCESSES ?= 2
-SERVICE_PROCESSES ?= 3
+SERVICE_PROCESSES ?= 4
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help

@@ -37,6 +37,7 @@ from tests.conformance.engine import Change, NotRunnable
 from tests.conformance.external import External
 from tests.conformance.heartbeats import greatest, heartbeats, reach
 from tests.conformance.host import Host, Launch
+from tests.conformance.planned_once import parsed_once, planned_once
 from tests.conformance.records import Record, decoded, deleted, inserted, updated
 from tests.conformance.topics import as_batch
 
@@ -52,6 +53,7 @@ class SqlEngine:
     """One case's world. ``seen`` counts the output records that earlier drains have handed out.
 
     lookup_tables  names of tables that live in an external database
+    made           the statements that made the catalog
     """
 
     host: Host
@@ -60,6 +62,7 @@ class SqlEngine:
     plan: Plan | None = None
     answer: list[Change] = field(default_factory=list)
     seen: int = 0
+    made: tuple[str, ...] = ()
     launched: list[Dataflow] = field(default_factory=list)
     """What Spark runs of all queries, upstream first."""
     _streams: dict[str, Stream] = field(default_factory=dict)
@@ -72,7 +75,7 @@ class SqlEngine:
     # -- tables --
 
     def create(self, statement: str) -> None:
-        definition = parse_one(statement)
+        definition = parsed_once(statement)
         if isinstance(definition, CreateStream) and definition.name in self.lookup_tables:
             definition = parse_one(self.external.table(definition))
         elif isinstance(definition, CreateDictionary):
@@ -83,9 +86,10 @@ class SqlEngine:
             self.host.create_topic(Stream.declared(definition).topic)
         plan = None
         if isinstance(definition, CreateView) and definition.materialized:
-            plan = plan_query(definition.name, definition, self.catalog)
+            plan = self._planned(definition.name, definition)
         written = None if plan is None or plan.bounded else plan.stream()
         self.catalog.create(definition, now_ms=_now_ms(), written=written)
+        self.made = (*self.made, definition.text)
         self._streams.clear()
         if plan is not None:
             self._launch(plan, statement)
@@ -124,17 +128,21 @@ class SqlEngine:
         if isinstance(definition, CreateStream):
             return Stream.declared(definition)
         if isinstance(definition, CreateView):
-            return plan_query(name, definition, self.catalog).stream()
+            return self._planned(name, definition).stream()
         raise NotRunnable(f"{name} has no topic")
 
     # -- the query --
 
     def start(self, query: str, settings: Mapping[str, Value]) -> None:
-        self.plan = plan_query(QUERY, _select(query), self.catalog, settings)
+        self.plan = self._planned(QUERY, _select(query), settings)
         if self.plan.snapshot is not None:
             self.answer = [Change(row, 1) for row in self._answered(self.plan.snapshot)]
         else:
             self._launch(self.plan, with_settings(query, settings))
+
+    def _planned(self, name: str, query: Select | CreateView, settings: Mapping[str, Value] | None = None) -> Plan:
+        key = (self.made, name, query.text, repr(settings or {}))
+        return planned_once(key, lambda: plan_query(name, query, self.catalog, settings))
 
     def _launch(self, plan: Plan, text: str) -> None:
         """Start the fragments, upstream first; the topics between them have no records yet."""
@@ -214,7 +222,7 @@ class SqlEngine:
 
 
 def _select(query: str) -> Select:
-    statement = parse_one(query)
+    statement = parsed_once(query)
     if not isinstance(statement, Select):
         raise NotRunnable("the query of a case is one SELECT", where=query)
     return statement

@@ -12,9 +12,10 @@ from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import Plan, plan_query, recompute
 from dovetail.sql.query_settings import Value
 from dovetail.sql.relations import TrackedCatalog
-from dovetail.sql.syntax.parse import parse, parse_one
+from dovetail.sql.syntax.parse import parse
 from dovetail.sql.syntax.statements import CreateStream, CreateView, Select
 from tests.conformance.memory import MemoryHost
+from tests.conformance.planned_once import parsed_once, planned_once
 from tests.conformance.sql_engine import SqlEngine
 
 Row = dict[str, object]
@@ -26,9 +27,6 @@ class World:
 
     engine: SqlEngine = field(default_factory=lambda: SqlEngine(MemoryHost()))
     net: Counter[tuple[object, ...]] = field(default_factory=Counter)
-    _recomputed: dict[str, Snapshot] = field(default_factory=dict)
-    _over_content: dict[str, Snapshot] = field(default_factory=dict)
-    """By query, planned once: they are asked after each batch."""
 
     @staticmethod
     def of(*statements: str) -> World:
@@ -65,19 +63,17 @@ class World:
 
     def recomputed(self, query: str) -> Counter[tuple[object, ...]]:
         """What DuckDB makes of the plan of the same query over the content of its inputs."""
-        if query not in self._recomputed:
-            self._recomputed[query] = recompute("q", select(query), self.engine.catalog)
-        return self._answered(self._recomputed[query])
+        key = ("recomputed", self.engine.made, query)
+        return self._answered(planned_once(key, lambda: recompute("q", select(query), self.engine.catalog)))
 
     def over_content(self, query: str) -> Counter[tuple[object, ...]]:
         """The same query bound as one over ``table(x)``: every stream is its content."""
-        if query not in self._over_content:
-            catalog = TrackedCatalog.of(self.engine.catalog)
-            written, dialect = reading(select(query), catalog)
-            self._over_content[query] = snapshot_of(
-                written, catalog, lambda view: plan_query(view.name, view, catalog).stream(), dialect
-            )
-        return self._answered(self._over_content[query])
+        return self._answered(planned_once(("content", self.engine.made, query), lambda: self._over_content(query)))
+
+    def _over_content(self, query: str) -> Snapshot:
+        catalog = TrackedCatalog.of(self.engine.catalog)
+        written, dialect = reading(select(query), catalog)
+        return snapshot_of(written, catalog, lambda view: plan_query(view.name, view, catalog).stream(), dialect)
 
     def _answered(self, snapshot: Snapshot) -> Counter[tuple[object, ...]]:
         return Counter(values(row) for row in self.engine._answered(snapshot))  # noqa: SLF001
@@ -89,7 +85,7 @@ def values(row: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def select(query: str) -> Select:
-    statement = parse_one(query)
+    statement = parsed_once(query)
     assert isinstance(statement, Select)
     return statement
 
