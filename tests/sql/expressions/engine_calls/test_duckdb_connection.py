@@ -66,7 +66,8 @@ def _by_name(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("layer", PRESENT)
 def test_no_other_file_makes_a_connection(layer: str) -> None:
-    made = {path: connections_made(path.read_text()) for path in sources(layer) if path != MAKER}
+    texts = {path: path.read_text() for path in sources(layer) if path != MAKER}
+    made = {path: connections_made(text) for path, text in texts.items() if "duckdb" in text}
     assert {str(path): ways for path, ways in made.items() if ways} == {}
 
 
