@@ -85,6 +85,8 @@ class Admin(AdminClient):
     describe_configs = _raising(AdminClient.describe_configs)
     describe_cluster = _raising(AdminClient.describe_cluster)
     list_offsets = _raising(AdminClient.list_offsets)
+    list_consumer_groups = _raising(AdminClient.list_consumer_groups)
+    list_consumer_group_offsets = _raising(AdminClient.list_consumer_group_offsets)
     delete_consumer_groups = _raising(AdminClient.delete_consumer_groups)
     alter_consumer_group_offsets = _raising(AdminClient.alter_consumer_group_offsets)
 

@@ -12,6 +12,7 @@ from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.consumer_groups import groups_of
 from dovetail.broker.errors import BrokerError, BrokerFault, answer
 from dovetail.broker.presence import NoAnswer, no_answer
 from dovetail.broker.start_offsets import ReadStart, least_offsets, resolved_first_offsets
@@ -115,6 +116,11 @@ class TopicAdmin:
     def written_ends(self, topic: str) -> PartitionOffsets:
         """Where all ends that is written now, be it committed or not. Raises UnknownName if there is no such topic."""
         return self._ends(topic, IsolationLevel.READ_UNCOMMITTED)
+
+    def groups(self, topic: str) -> Mapping[str, PartitionOffsets]:
+        """By consumer group that reads ``topic``, the offsets that it has committed; without those of queries."""
+        with self._errors():
+            return groups_of(self._admin, topic, self._timeout_s)
 
     def quiescent_ends(self, topic: str) -> PartitionOffsets:
         """As ``ends``, when no transaction is open: a commit is answered before its records can be read.

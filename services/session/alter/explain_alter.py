@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import unified_diff
 
+from dovetail.changelog.schema import Kind
 from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal, scans_of
 from dovetail.services.session.alter.readers import changed_readers
 from dovetail.services.session.context import Context
@@ -17,13 +18,14 @@ from dovetail.sql.syntax.statements import CreateView, Drop, ExplainAlter
 
 
 def explain_alter(context: Context, statement: ExplainAlter) -> Text:
-    """Columns, plan, records to read and the views below, each under its heading; nothing is run."""
+    """Columns, plan, records to read and who reads the view, each under its heading; nothing is run."""
     proposed = proposal(context, statement.view, "EXPLAIN ALTER")
     parts = {
         "columns": proposed.columns or ["as they are"],
         "plan": list(_plan_difference(proposed)) or ["as it is"],
         "to read": list(_to_read(context, proposed)),
         "views below": list(_below(context, proposed)) or ["none"],
+        "consumer groups": list(_groups(context, proposed)) or ["none"],
     }
     sections = ["\n".join([heading, *(f"  {line}" for line in lines)]) for heading, lines in parts.items()]
     return Text("\n\n".join([*sections, *warned(proposed.after)]))
@@ -58,6 +60,27 @@ def _below(context: Context, proposed: Proposal) -> Iterator[str]:
         if reader.materialized_view is not None and reader.name != proposed.name:
             why = f"{_read_otherwise(context, proposed, reader.materialized_view)}, and could not go on"
             yield f"{reader.name}: " + (why if reader.name in changed else "goes on")
+
+
+def _groups(context: Context, proposed: Proposal) -> Iterator[str]:
+    """Each group that reads the topic of the view, and how much of it is to come before the difference."""
+    topic = proposed.before.stream().topic
+    ends = context.topics.ends(topic) if topic in context.topics.partitions() else {}
+    for group, offsets in (context.topics.groups(topic) if ends else {}).items():
+        behind = sum(max(ends.get(partition, 0) - offset, 0) for partition, offset in offsets.items())
+        before = f"after {counted(behind, 'record')} that it has yet to read"
+        yield f"{group}: gets {_difference_as_read(proposed)}, {before}"
+
+
+def _difference_as_read(proposed: Proposal) -> str:
+    """What the difference is to whoever reads the topic."""
+    match proposed.before.stream().schema.kind:
+        case Kind.UPSERT:
+            return "the rows of the keys that change, and tombstones of those that go"
+        case Kind.APPEND:
+            return "the rows that are added"
+        case _:
+            return "-1 and +1 of the rows that change"
 
 
 def _read_otherwise(context: Context, proposed: Proposal, reader: CreateView) -> str:

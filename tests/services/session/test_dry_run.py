@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import TopicPartition
 
+from dovetail.broker import clients
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.services.session import Rows, Session, Text
+from dovetail.services.session.result import counted
 from dovetail.services.stack import Stack
 from tests.services.conftest import leave_nothing
 from tests.services.session.test_queries import rows_of, settle
@@ -99,6 +102,17 @@ def test_explain_alter_says_what_changes_who_reads_and_how_much(session: Session
     assert isinstance(text, Text)
     for part in ("- name string", "+ kind string", "orders: ", "named: reads name, and could not go on"):
         assert part in text.text
+    assert "consumer groups\n  none" in text.text
+    consumer = clients.consumer(session.context.brokers, "report", {})
+    consumer.commit(offsets=[TopicPartition("priced", 0, 3)], asynchronous=False)
+    consumer.close()
+    [text] = session.run(
+        f"EXPLAIN ALTER priced AS SELECT o.id AS id, u.name AS name, o.amount + 1 AS amount {JOINED.format('LEFT')}"
+    )
+    assert isinstance(text, Text)
+    there = session.context.topics.ends("priced")[0] - 3
+    assert "views below\n  named: goes on" in text.text
+    assert f"report: gets -1 and +1 of the rows that change, after {counted(there, 'record')} that it" in text.text
     [text] = session.run(
         "EXPLAIN ALTER VIEW visited AS SELECT c.page, u.name FROM clicks AS c JOIN users AS u ON c.user_id = u.id"
     )

@@ -14,6 +14,7 @@ from dovetail.broker import clients, topics
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.transactional_writer import WriteTarget
 from dovetail.changelog.errors import RecordsGone
+from dovetail.spark_jobs.source import kafka_source
 from dovetail.spark_jobs.source.ends_watch import EndsAnswer, EndsWatch, WatchedEnds
 from dovetail.spark_jobs.source.kafka_source import KafkaReader
 from dovetail.spark_jobs.state.checkpoint import JsonOffsets
@@ -176,8 +177,11 @@ def test_a_topic_that_is_not_there_holds_up_no_other(watch: EndsWatch, broker: s
         assert answered.result(LONG_S) is not None
 
 
-def test_a_query_over_a_topic_that_was_made_again_begins_at_once(watch: EndsWatch, broker: str, source: Source) -> None:
+def test_a_query_over_a_topic_that_was_made_again_begins_at_once(
+    watch: EndsWatch, broker: str, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Though the watch has known the former topic a moment ago. A query of before is told."""
+    monkeypatch.setattr(kafka_source, "_LONGEST_WAIT_S", 1.0)
     client, names = clients.admin(BrokerAddress(broker)), ("again", "beside")
     for name in names:
         make_topic(broker, name)
