@@ -45,6 +45,12 @@ def begin(catalog: Catalog, view: str, successor: str) -> None:
         )
 
 
+def is_under_way(catalog: Catalog, view: str) -> bool:
+    """Whether ``view`` may stand still for its successor; it goes on by itself then, with one query or the other."""
+    held = catalog.leadership(_leadership(view))
+    return held is not None and bool(held.until_ms)
+
+
 def write_difference(
     brokers: BrokerAddress, successor: str, outgoing: Sequence[OutgoingRecords], wait_s: float
 ) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import ServiceUnavailable, SqlError
 from dovetail.changelog.work.interruption import expect_wanted
+from dovetail.runtime import succession
 from dovetail.services.liveness import query_status, unserved
 from dovetail.services.session.contents import Offsets
 from dovetail.services.session.context import Context
@@ -145,7 +146,7 @@ def _expect_going(context: Context, chain: InputChain, inclusion: Inclusion) -> 
     failed = query.actual is Actual.FAILED
     # One that is being created is to be paused as well, until it is wanted for the first time.
     paused = query.desired is Desired.PAUSED and (query.actual is Actual.PAUSED or not query.unmade)
-    if not failed and not paused:
+    if not failed and (not paused or succession.is_under_way(context.catalog, query.view)):
         return
     read_by = "" if query.view == chain.view else f", which {chain.view} reads,"
     reason = f": {query.error}" if failed and query.error else ""

@@ -10,6 +10,7 @@ import pytest
 from dovetail.broker.address import BrokerAddress
 from dovetail.changelog.errors import Interrupted, SqlError, UnknownName
 from dovetail.changelog.work.interruption import Interruption
+from dovetail.runtime import succession
 from dovetail.services.session.input_progress import InputProgress
 from dovetail.services.session.wait import wait_for as waiting
 from dovetail.services.session.wait.inclusion import Inclusion
@@ -210,6 +211,15 @@ def test_a_query_that_comes_no_further_is_told_with_the_way_on(context: AtHand) 
     assert refused.value.where == "priced has read orders[0] to 3 of 5: a value does not fit"
     assert refused.value.fix == "mend that, then RESUME priced; then wait again"
     assert wait(context, "priced TO INCLUDE orders[0]@2")
+
+
+def test_a_view_that_stands_still_for_its_successor_is_waited_for(context: AtHand) -> None:
+    context.topics.given["orders"] = {0: 5}
+    report(context.catalog, "priced", {"orders": {0: 3}})
+    succession.begin(context.catalog, "priced", "priced_successor_01234567")
+    context.catalog.want("priced", Desired.PAUSED, now_ms=0)
+    with pytest.raises(NotIncluded):
+        wait(context, "priced TO INCLUDE orders[0]@4")
 
 
 def test_a_terminated_view_is_told(context: AtHand) -> None:
