@@ -48,11 +48,11 @@ _KEPT_S = 300.0
 class WriteTarget:
     """Where a query writes: ``identity`` names the query in transactional ids and as the group of its commit marks.
 
-    message_bytes  the largest message that the output topic takes
-    letter_bytes   and that of what could not be used
-    late_bytes     and that of late rows
-    epoch          another one for each start of the query: a writer of an earlier one writes no more
-    replayed_until batches up to this number are run again as they were, and are skipped where they were written
+    message_bytes      the largest message that the output topic takes
+    dead_letter_bytes  and that of what could not be used
+    late_bytes         and that of late rows
+    epoch              another one for each start of the query: a writer of an earlier one writes no more
+    replayed_until     batches up to this number are run again as they were, and are skipped where they were written
     """
 
     brokers: BrokerAddress

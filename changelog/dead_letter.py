@@ -78,7 +78,7 @@ def to_dead_letters(
 ) -> Iterator[DeadLetter]:
     """One for each row of ``rejected`` (``decode.REJECTED``), records of ``topic`` read by ``query``.
 
-    letter_bytes   the most that the topic of dead letters takes; or BRIEF
+    dead_letter_bytes   the most that the topic of dead letters takes; or BRIEF
     """
     timestamps = rejected.column("timestamp").cast(pa.int64()).to_pylist()
     for record, timestamp in zip(rejected.drop_columns(["timestamp"]).to_pylist(), timestamps, strict=True):

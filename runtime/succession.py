@@ -16,7 +16,7 @@ from contextlib import suppress
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.errors import BrokerError
 from dovetail.broker.names import MARKS_TOPIC
-from dovetail.broker.producer_queue import OutgoingRecords
+from dovetail.broker.producer_queue import Outgoing, OutgoingRecords
 from dovetail.broker.transactional_writer import TransactionalWriter, WriteTarget, write_once
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from dovetail.runtime.clock import now_ms
@@ -52,7 +52,7 @@ def is_under_way(catalog: Catalog, view: str) -> bool:
 
 
 def write_difference(
-    brokers: BrokerAddress, successor: str, outgoing: Sequence[OutgoingRecords], wait_s: float
+    brokers: BrokerAddress, successor: str, outgoing: Sequence[Outgoing | OutgoingRecords], wait_s: float
 ) -> None:
     """Write the records and the mark, in one transaction. Raises ServiceUnavailable where the broker does not answer:
     whether it has taken them, ``settle`` knows; EnvironmentFault where that was before this.

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dovetail.broker.producer_queue import OutgoingRecords
+from dovetail.broker.producer_queue import Outgoing, OutgoingRecords
 from dovetail.broker.reader import read_topic
 from dovetail.broker.registry.client import schemas_of
 from dovetail.changelog.changes import Changes
@@ -23,6 +23,7 @@ from dovetail.changelog.errors import ServiceUnavailable, SqlError, StackError, 
 from dovetail.changelog.schema import Included, Kind, RecordPart
 from dovetail.runtime import succession
 from dovetail.runtime.query_plan import BEGIN_AT, plan_of_successor, successor_name
+from dovetail.services.session.alter.dead_letters import exchanged_dead_letters
 from dovetail.services.session.alter.fitting_columns import unfit_columns
 from dovetail.services.session.alter.proposal import (
     Proposal,
@@ -110,7 +111,9 @@ def _succeed(context: Context, proposed: Proposal, successor: str) -> Changes:
         await_reading(context, successor, {topic: ends for topic, ends in read.items() if topic in topics})
         pause(context, Pause(successor))
         changes = _difference(context, proposed, successor)
-        outgoing = [OutgoingRecords(proposed.after.stream().topic, _records(context, proposed.after, changes))]
+        difference = OutgoingRecords(proposed.after.stream().topic, _records(context, proposed.after, changes))
+        outgoing: list[Outgoing | OutgoingRecords] = [difference]
+        outgoing += exchanged_dead_letters(context, view, successor)
         succession.write_difference(context.brokers, successor, outgoing, context.settings.broker_wait_s)
     except BaseException as failure:
         # A broker that did not answer may have taken the difference all the same.

@@ -39,8 +39,8 @@ class Verdict(StrEnum):
 class Verification:
     """``difference``: rows that the topic lacks or has too many of, after the columns ``difference`` and ``times``.
 
-    late, letters   rows of the inputs that were late, and records that were dead-lettered: not counted
-    doubts          what the query may have left out beside them, in words
+    late, dead_letters  rows of the inputs that were late, and records that were dead-lettered: not counted
+    doubts              what the query may have left out beside them, in words
     """
 
     view: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from tests.paths import ROOT
 from tests.services.conftest import leave_nothing
 from tests.services.session.test_dry_run import EARLIEST, JOINED, TABLES, VISITED
 from tests.services.session.test_queries import changelog_of, rows_of, settle
+from tests.spark.kafka import send
 
 pytestmark = pytest.mark.services
 
@@ -194,6 +196,39 @@ def test_what_would_need_another_topic_is_refused_and_the_view_goes_on(session: 
     session.run(MORE)
     assert_follows(session, "totals", "SELECT user_id, sum(amount) AS amount FROM orders GROUP BY user_id")
     assert not [one for one in session.context.catalog.queries(dropped=True) if "successor" in one.name]
+
+
+def test_the_dead_letters_become_those_of_the_new_query(session: Session) -> None:
+    """A record that the new query has counted is not put back, and ``verify`` knows of those that it could not use."""
+    session.run("CREATE STREAM sales (id int, amount int, size int)")
+    pairs: list[tuple[object, object]] = [("x", 1), (2, "x"), (3, 3)]
+    records: list[dict[str, object]] = [
+        {"id": number, "amount": amount, "size": size} for number, (amount, size) in enumerate(pairs, 1)
+    ]
+    send(session.context.brokers.servers, "sales", records)
+    query = "SELECT count(*) AS n, sum({}) AS total FROM sales " + EARLIEST
+    session.run(f"CREATE MATERIALIZED VIEW sold AS {query.format('amount')}")
+    settle(session, "sold")
+    assert rows_of(session, "SELECT * FROM table(sold)") == [(2, 5)]
+    assert put_back(session) == {1}
+    altered(session, "sold", query.format("size"))
+    assert rows_of(session, "SELECT * FROM table(sold)") == [(2, 4)]
+    assert put_back(session) == {2}
+    later: list[dict[str, object]] = [{"id": 4, "amount": 4, "size": "y"}, {"id": 5, "size": 5}]
+    send(session.context.brokers.servers, "sales", later)
+    settle(session, "sold")
+    assert put_back(session) == {2, 4}
+    found = session.verify("sold")
+    assert (found.holds, found.dead_letters, found.doubts) == (True, 2, ())
+
+
+def put_back(session: Session) -> set[int]:
+    """The ids in the dead letters of ``sold`` that a replay would put back."""
+    waiting = rows_of(session, 'SELECT value FROM table("sold.dead_letter") WHERE replayed_at IS NULL')
+    [replay] = session.run("REPLAY sold.dead_letter DRY RUN")
+    assert isinstance(replay, Rows)
+    assert sum(row["letters"] for row in replay.table.to_pylist() if "would" in row["outcome"]) == len(waiting)
+    return {json.loads(str(value))["id"] for (value,) in waiting}
 
 
 DYING = """

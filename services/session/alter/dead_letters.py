@@ -1,0 +1,53 @@
+"""The dead letters of a view that gets another query: from then on, those of the records that this one could not use.
+
+The new query has read all records itself. One that the old query could not use is among its own dead letters again, or
+has been counted: to put the old letter back would count it twice. So the letters of the old query are settled by the
+mark of those that were put back, and those of the successor take their place, in the transaction of the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dovetail.broker.producer_queue import Outgoing, OutgoingMessage
+from dovetail.broker.reader import HEADED
+from dovetail.changelog.dead_letter import QUERY, mark, topic_of, without_marks
+from dovetail.services.session.context import Context
+from dovetail.services.session.dead_letters.dead_letter_topic import records_of
+from dovetail.services.session.dead_letters.replayed import Replayed
+
+
+def exchanged_dead_letters(context: Context, view: str, successor: str) -> Iterator[Outgoing]:
+    """What is to be written to the topic of dead letters of ``view``; nothing where it is not there."""
+    topic = topic_of(view)
+    if topic not in context.topics.partitions():
+        return
+    for partition, offsets in _open(context, topic).items():
+        yield Outgoing(topic, [mark(offsets)], with_headers=True, partition=partition)
+    taken_over = without_marks(_records(context, topic_of(successor)))
+    if taken_over.num_rows:
+        yield Outgoing(topic, [_renamed(one, view) for one in taken_over.to_pylist()], with_headers=True)
+
+
+def _open(context: Context, topic: str) -> dict[int, list[int]]:
+    """Partition → the offsets of the dead letters that were not put back, ascending."""
+    records, replayed = _records(context, topic), Replayed()
+    replayed.add(records)
+    dead_letters = without_marks(records)
+    waiting = dead_letters.filter(pc.is_null(replayed.times(dead_letters))).sort_by("offset")
+    partitions = pc.unique(waiting.column("partition")).to_pylist()
+    return {one: waiting.filter(pc.field("partition") == one).column("offset").to_pylist() for one in partitions}
+
+
+def _records(context: Context, topic: str) -> pa.Table:
+    there = topic in context.topics.partitions()
+    found = records_of(context, topic, context.topics.quiescent_ends(topic)) if there else ()
+    return pa.concat_tables([HEADED.empty_table(), *found])
+
+
+def _renamed(dead_letter: OutgoingMessage, view: str) -> OutgoingMessage:
+    headers = [(name, view.encode() if name == QUERY else value) for name, value in dead_letter["headers"]]
+    return {"key": dead_letter["key"], "value": dead_letter["value"], "headers": headers}
