@@ -10,6 +10,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -229,6 +231,31 @@ def put_back(session: Session) -> set[int]:
     assert isinstance(replay, Rows)
     assert sum(row["letters"] for row in replay.table.to_pylist() if "would" in row["outcome"]) == len(waiting)
     return {json.loads(str(value))["id"] for (value,) in waiting}
+
+
+def test_of_two_sessions_that_alter_a_view_at_once_one_has_done_it(session: Session, running: Stack) -> None:
+    start = Barrier(2)
+    queries = [f"SELECT user_id, sum(amount) + {more} AS amount FROM orders GROUP BY user_id" for more in (1, 2)]
+
+    def alter(query: str) -> str:
+        with Session.open(running.settings) as other:
+            start.wait()
+            try:
+                return altered(other, "totals", query)
+            except SqlError as refused:
+                return refused.what
+
+    with ThreadPoolExecutor(2) as both:
+        outcomes = dict(zip(queries, both.map(alter, queries), strict=True))
+    [done] = [query for query, outcome in outcomes.items() if outcome.startswith("altered view totals, running")]
+    [refused] = [outcome for query, outcome in outcomes.items() if query != done]
+    assert refused in (
+        'another process is changing the query of "totals"',
+        'another process has just changed "totals"',
+    )
+    session.run(MORE)
+    assert_follows(session, "totals", done)
+    assert not [one for one in session.context.catalog.queries(dropped=True) if "successor" in one.name]
 
 
 DYING = """
