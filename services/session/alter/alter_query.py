@@ -58,7 +58,7 @@ def alter_query(context: Context, statement: AlterQuery) -> Done:
 
 
 def change_query(context: Context, proposed: Proposal) -> Done:
-    """As ``alter_query``."""
+    """The view goes on in its topic as it is proposed. Raises SqlError as ``alter_query``."""
     name = proposed.name
     if proposed.before.fingerprint == proposed.after.fingerprint:
         context.catalog.redefine(context.catalog.get(name), proposed.proposed.text)
