@@ -121,9 +121,11 @@ def _plain_view(
     return Done(f"replaced view {statement.name}{clear(context, [existing], replaced, with_data=False)}")
 
 
-def _has_rows(context: Context, statement: CreateView, plan: Plan, existing: Relation) -> bool:
+def _has_rows(context: Context, statement: CreateView, plan: Plan, existing: Relation | None) -> bool:
     """Whether there are rows in the topic of the view that those of its new query do not simply follow."""
-    return context.topics.ever_written(statement.name) and not _goes_on(context, statement, plan, existing)
+    return context.topics.ever_written(statement.name) and (
+        existing is None or not _goes_on(context, statement, plan, existing)
+    )
 
 
 def _is_alterable(statement: CreateView, existing: Relation) -> bool:
@@ -140,8 +142,7 @@ def _expect_topic(context: Context, statement: CreateView, plan: Plan, existing:
         if topic in context.topics.partitions():
             expect_disposable(context, topic, order="WITH DATA", but=statement.name)
         return
-    there = context.topics.ever_written(topic)
-    if not there or (existing is not None and _goes_on(context, statement, plan, existing)):
+    if not _has_rows(context, statement, plan, existing):
         return
     empty = "WITH DATA at the end of the statement begins with an empty topic"
     ways = [empty] if topic in topics.own(context, [topic]) else []

@@ -33,7 +33,7 @@ from dovetail.services.session.alter.proposal import (
     gained_and_lost,
     proposal,
 )
-from dovetail.services.session.alter.readers import changed_readers, readers_by_watermark
+from dovetail.services.session.alter.readers import expect_read_alike, readers_by_watermark
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, await_reading, input_ends, input_topics
 from dovetail.services.session.queries import await_running, expect_runner, leased, pause
@@ -221,14 +221,12 @@ def _expect_alterable(context: Context, proposed: Proposal) -> None:
 
 
 def _expect_readers(context: Context, proposed: Proposal) -> None:
-    """Raises Unsupported with the views and queries that could not go on over the columns that the view would have."""
-    if changed := changed_readers(context.catalog, proposed.relation_after, columns_of(proposed.after)):
-        raise Unsupported(
-            f'{", ".join(changed)} would read "{proposed.name}" otherwise: by a column that goes or changes, or by *',
-            where=_WHERE,
-            fix=f"drop {', '.join(changed)} first; a view that names its columns does not see one that is added",
-        )
-    if late := readers_by_watermark(context.catalog, proposed.name):
+    """Raises Unsupported with the views and queries that could not go on over the rows that the view would have."""
+    if proposed.before.stream() != proposed.after.stream():
+        by = "by a column that goes or changes, or by *"
+        expect_read_alike(context.catalog, proposed.relation_after, columns_of(proposed.after), _WHERE, by)
+    tells_time = bool(proposed.after.stream().upstream_watermarks)
+    if tells_time and (late := readers_by_watermark(context.catalog, proposed.relation)):
         raise Unsupported(
             f'{", ".join(late)} goes by the watermark of "{proposed.name}", and would take rows that are added '
             "behind it for late ones",

@@ -16,7 +16,7 @@ from dovetail.broker.producer_queue import Outgoing, OutgoingMessage
 from dovetail.broker.reader import HEADED
 from dovetail.changelog.dead_letter import QUERY, mark, topic_of, without_marks
 from dovetail.services.session.context import Context
-from dovetail.services.session.dead_letters.dead_letter_topic import records_of
+from dovetail.services.session.dead_letters.dead_letter_topic import committed_records
 from dovetail.services.session.dead_letters.replayed import Replayed
 
 _PLACE = ["partition", "offset"]
@@ -29,7 +29,7 @@ def exchanged_dead_letters(context: Context, view: str, successor: str) -> Itera
         return
     for partition, offsets in _open(context, topic).items():
         yield Outgoing(topic, [mark(offsets)], with_headers=True, partition=partition)
-    for records in _records(context, topic_of(successor)):
+    for records in committed_records(context, topic_of(successor)):
         taken_over = without_marks(records).to_pylist()
         yield Outgoing(topic, [_renamed(one, view) for one in taken_over], with_headers=True)
 
@@ -37,19 +37,13 @@ def exchanged_dead_letters(context: Context, view: str, successor: str) -> Itera
 def _open(context: Context, topic: str) -> dict[int, list[int]]:
     """Partition → the offsets of the dead letters that were not put back, ascending."""
     replayed, places = Replayed(), [HEADED.empty_table().select(_PLACE)]
-    for records in _records(context, topic):
+    for records in committed_records(context, topic):
         replayed.add(records)
         places.append(without_marks(records).select(_PLACE))
     dead_letters = pa.concat_tables(places)
     waiting = dead_letters.filter(pc.is_null(replayed.times(dead_letters))).sort_by("offset")
     partitions = pc.unique(waiting.column("partition")).to_pylist()
     return {one: waiting.filter(pc.field("partition") == one).column("offset").to_pylist() for one in partitions}
-
-
-def _records(context: Context, topic: str) -> Iterator[pa.Table]:
-    """All that the topic holds, HEADED, some at a time; nothing where it is not there."""
-    if topic in context.topics.partitions():
-        yield from records_of(context, topic, context.topics.quiescent_ends(topic))
 
 
 def _renamed(dead_letter: OutgoingMessage, view: str) -> OutgoingMessage:

@@ -7,14 +7,14 @@ from difflib import unified_diff
 
 from dovetail.changelog.schema import Kind
 from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal, scans_of
-from dovetail.services.session.alter.readers import changed_readers
+from dovetail.services.session.alter.readers import changed_readers, users_of
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import input_topics
 from dovetail.services.session.live.backlog import Backlog, duration_text
 from dovetail.services.session.queries import warned
 from dovetail.services.session.result import Text, counted
 from dovetail.sql.planner import plan_query
-from dovetail.sql.syntax.statements import CreateView, Drop, ExplainAlter
+from dovetail.sql.syntax.statements import CreateView, ExplainAlter
 
 
 def explain_alter(context: Context, statement: ExplainAlter) -> Text:
@@ -56,10 +56,13 @@ def _to_read(context: Context, proposed: Proposal) -> Iterator[str]:
 def _below(context: Context, proposed: Proposal) -> Iterator[str]:
     """Each view that reads this one, itself or through others, and whether it could go on as it is."""
     changed = changed_readers(context.catalog, proposed.relation_after, columns_of(proposed.after))
-    for reader in context.catalog.going(Drop("view", proposed.name, cascade=True)):
-        if reader.materialized_view is not None and reader.name != proposed.name:
-            why = f"{_read_otherwise(context, proposed, reader.materialized_view)}, and could not go on"
-            yield f"{reader.name}: " + (why if reader.name in changed else "goes on")
+    for user in users_of(context.catalog, proposed.relation):
+        if (reader := user.materialized_view) is None:
+            continue
+        if user.name in changed:
+            yield f"{user.name}: {_read_otherwise(context, proposed, reader)}, and could not go on"
+        else:
+            yield f"{user.name}: goes on"
 
 
 def _groups(context: Context, proposed: Proposal) -> Iterator[str]:

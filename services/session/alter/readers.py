@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from dovetail.changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.services.session.alter.proposal import scans_of
 from dovetail.sql.catalog import Catalog, Relation, What
 from dovetail.sql.catalog.records import RelationDefinition
@@ -41,15 +41,29 @@ class AlteredCatalog:
         return self.catalog.function(name)
 
 
+def users_of(catalog: Catalog, relation: Relation) -> list[Relation]:
+    """Whatever uses it, directly or not: users first."""
+    going = catalog.going(Drop(relation.what, relation.name, cascade=True))
+    return [user for user in going if user.name != relation.name]
+
+
+def expect_read_alike(catalog: Catalog, altered: Relation, columns: Collection[str], where: str, by: str) -> None:
+    """Raises Unsupported where ``changed_readers`` finds some; ``by``: what they may read otherwise."""
+    if changed := changed_readers(catalog, altered, columns):
+        raise Unsupported(
+            f'{", ".join(changed)} would read "{altered.name}" otherwise: {by}',
+            where=where,
+            fix=f"drop {', '.join(changed)} first; a view that names its columns does not see one that is added",
+        )
+
+
 def changed_readers(catalog: Catalog, altered: Relation, columns: Collection[str]) -> list[str]:
     """The names of what would not be what it is: a plan that is made anew must be the one that runs.
 
     altered  the relation with its other definition, which has these ``columns``
     """
     then = AlteredCatalog(catalog, altered)
-    users = [
-        user for user in catalog.going(Drop(altered.what, altered.name, cascade=True)) if user.name != altered.name
-    ]
+    users = users_of(catalog, altered)
     changed = [user.name for user in users if _reads_otherwise(user.definition, catalog, then, columns)]
     views = {user.name for user in catalog.relations(What.VIEW)}
     selects = {query.view: query.sql for query in catalog.queries() if query.view not in views}
@@ -60,13 +74,13 @@ def changed_readers(catalog: Catalog, altered: Relation, columns: Collection[str
     ]
 
 
-def readers_by_watermark(catalog: Catalog, view: str) -> list[str]:
+def readers_by_watermark(catalog: Catalog, view: Relation) -> list[str]:
     """The views whose time is the watermark that a view tells its readers: it has passed the rows that are there."""
     found = []
-    for user in catalog.going(Drop("view", view, cascade=True)):
-        if user.name != view and (definition := user.materialized_view) is not None:
+    for user in users_of(catalog, view):
+        if (definition := user.materialized_view) is not None:
             scans = scans_of(plan_query(user.name, definition, catalog))
-            if any(one.stream.name == view and one.watermark and one.watermark.from_heartbeats for one in scans):
+            if any(one.stream.name == view.name and one.watermark and one.watermark.from_heartbeats for one in scans):
                 found.append(user.name)
     return found
 

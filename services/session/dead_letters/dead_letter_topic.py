@@ -43,6 +43,12 @@ def records_of(context: Context, topic: str, ends: PartitionOffsets, doing: str 
             context.say(f"{topic}: {count:,} of at most {total:,} records {doing}")
 
 
+def committed_records(context: Context, topic: str) -> Iterator[pa.Table]:
+    """All records of a topic once no transaction is open, HEADED, some at a time; nothing where it is not there."""
+    if topic in context.topics.partitions():
+        yield from records_of(context, topic, context.topics.quiescent_ends(topic))
+
+
 def current_dead_letters(context: Context, topic: str) -> pa.Table:
     """DEAD_LETTERS: all that the topic holds now, and which of them were put back."""
     expect_dead_letter_topic(context, topic, "table")

@@ -18,7 +18,7 @@ from dovetail.changelog.encodings.interface import SchemaSource
 from dovetail.changelog.schema import Kind
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.services.session.context import Context
-from dovetail.services.session.dead_letters.dead_letter_topic import records_of
+from dovetail.services.session.dead_letters.dead_letter_topic import committed_records
 from dovetail.services.session.result import counted
 from dovetail.services.session.verification.late_columns import row_columns
 from dovetail.sql.catalog import Query
@@ -134,9 +134,7 @@ def _late_rows(scans: Sequence[TopicScan], records: pa.Table, schemas: SchemaSou
 def _records(context: Context, topic: str) -> Iterator[pa.Table]:
     """All of a topic, HEADED; nothing where it is not there."""
     yield HEADED.empty_table()
-    if topic in context.topics.partitions():
-        for records in records_of(context, topic, context.topics.quiescent_ends(topic)):
-            yield without_marks(records)
+    yield from map(without_marks, committed_records(context, topic))
 
 
 def _since(query: Query, name: str, records: Iterator[pa.Table]) -> pa.Table:

@@ -60,6 +60,17 @@ def altered(session: Session, view: str, query: str) -> str:
     return done.text
 
 
+def altered_as_tried(session: Session, view: str, query: str) -> int:
+    """How many changes the dry run shows, which are those that the view then gets."""
+    [tried] = session.run(f"ALTER VIEW {view} AS {query} DRY RUN")
+    assert isinstance(tried, Rows)
+    message = altered(session, view, query)
+    deltas = tried.table.column("_tp_delta").to_pylist()
+    gained, lost = (sum(abs(delta) for delta in deltas if (delta > 0) is side) for side in (True, False))
+    assert message == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
+    return int(gained + lost)
+
+
 def expected(session: Session, query: str) -> Counter[tuple[object, ...]]:
     """The rows of a view that was created with the query."""
     session.run(f"CREATE MATERIALIZED VIEW other AS {query}")
@@ -84,15 +95,10 @@ def assert_follows(session: Session, view: str, query: str) -> None:
 
 @pytest.mark.parametrize(("view", "query"), QUERIES)
 def test_the_view_goes_on_with_another_query(session: Session, view: str, query: str) -> None:
-    [tried] = session.run(f"ALTER VIEW {view} AS {query} DRY RUN")
-    assert isinstance(tried, Rows)
     ends = session.context.topics.quiescent_ends(view)
-    message = altered(session, view, query)
-    deltas = tried.table.column("_tp_delta").to_pylist()
-    gained, lost = (sum(abs(delta) for delta in deltas if (delta > 0) is side) for side in (True, False))
-    assert message == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
+    changes = altered_as_tried(session, view, query)
     written = session.context.topics.quiescent_ends(view)
-    assert sum(written.values()) - sum(ends.values()) <= gained + lost + len(written)
+    assert sum(written.values()) - sum(ends.values()) <= changes + len(written)
     session.run(MORE)
     assert_follows(session, view, query)
     assert session.context.catalog.get(view).ddl.endswith(query)
@@ -111,12 +117,7 @@ OTHER_COLUMNS = [
 @pytest.mark.parametrize(("view", "query"), OTHER_COLUMNS)
 def test_the_new_query_may_have_other_columns(session: Session, view: str, query: str) -> None:
     """The view ``named`` reads ``name`` of ``priced``, and goes on."""
-    [tried] = session.run(f"ALTER VIEW {view} AS {query} DRY RUN")
-    assert isinstance(tried, Rows)
-    message = altered(session, view, query)
-    deltas = tried.table.column("_tp_delta").to_pylist()
-    gained, lost = (sum(abs(delta) for delta in deltas if (delta > 0) is side) for side in (True, False))
-    assert message == f"altered view {view}, running: {gained} row{'' if gained == 1 else 's'} added, {lost} taken back"
+    altered_as_tried(session, view, query)
     session.run(MORE)
     assert_follows(session, view, query)
     assert_follows(session, "named", "SELECT name, count(*) AS n FROM priced GROUP BY name")
