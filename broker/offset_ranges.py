@@ -70,8 +70,8 @@ def read(
                 heard = time.monotonic()
             elif time.monotonic() - heard > _SILENCE_S:
                 raise _silent(brokers, waiting)
-            for (topic, partition), of_partition in itertools.groupby(messages, key=_place):
-                records, position = _records(list(of_partition), headed=topic in headed)
+            for topic, partition, of_partition in _runs(messages):
+                records, position = _records(of_partition, headed=topic in headed)
                 end = waiting.get((topic, partition), 0)
                 if position >= end:
                     waiting.pop((topic, partition), None)
@@ -88,8 +88,14 @@ def _consumed(consumer: TopicConsumer, expected: int) -> list[Message]:
     return consumer.consume(_BATCH, _SHORT_POLL_S)
 
 
-def _place(message: Message) -> tuple[str, int]:
-    return message.topic() or "", message.partition() or 0
+def _runs(messages: list[Message]) -> Iterator[tuple[str, int, list[Message]]]:
+    """Topic, partition, and those of its messages that lie together."""
+    places = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
+    start = 0
+    for (topic, partition), run in itertools.groupby(places):
+        end = start + len(list(run))
+        yield topic or "", partition or 0, messages[start:end]
+        start = end
 
 
 def _records(messages: list[Message], *, headed: bool) -> tuple[pa.Table, int]:
@@ -99,14 +105,15 @@ def _records(messages: list[Message], *, headed: bool) -> tuple[pa.Table, int]:
     partition is read to its end is what tells.
     """
     position = 0
-    notices = [message for message in messages if message.error() is not None]
-    for notice in notices:
-        error = notice.error()
-        if error is not None and fault_of(error) is not BrokerFault.END_OF_PARTITION:
-            raise _unreadable(notice, error)
-        position = notice.offset() or 0
-    if notices:
-        messages = [message for message in messages if message.error() is None]
+    errors = list(map(Message.error, messages))
+    # By their truth: an error that is compared with None leaves an exception behind.
+    if any(errors):
+        for notice, error in zip(messages, errors, strict=True):
+            if error is not None:
+                if fault_of(error) is not BrokerFault.END_OF_PARTITION:
+                    raise _unreadable(notice, error)
+                position = notice.offset() or 0
+        messages = [message for message, error in zip(messages, errors, strict=True) if error is None]
     if messages:
         position = max(position, (messages[-1].offset() or 0) + 1)
     return as_records(messages, headed=headed), position

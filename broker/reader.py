@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -135,19 +136,21 @@ def _is_end(message: Message, topic: str) -> bool:
 
 def as_records(messages: list[Message], *, headed: bool = False) -> pa.Table:
     """What a decoder takes: RECORDS, or HEADED. The time of a heartbeat is the one that it tells."""
-    values = [message.value() for message in messages]
+    count = len(messages)
+    values = list(map(Message.value, messages))
+    times_ms = np.fromiter(map(itemgetter(1), map(Message.timestamp, messages)), np.int64, count)
+    if None in values:
+        for place, value in enumerate(values):
+            if value is None:
+                times_ms[place] = _time_of_tombstone(messages[place])
     columns = [
-        [message.key() for message in messages],
-        values,
-        [
-            message.timestamp()[1] if value is not None else _time_of_tombstone(message)
-            for message, value in zip(messages, values, strict=True)
-        ],
-        [message.partition() for message in messages],
-        [message.offset() for message in messages],
+        pa.array(list(map(Message.key, messages)), pa.binary()),
+        pa.array(values, pa.binary()),
+        pa.array(times_ms).cast(RECORDS.field("timestamp").type),
+        pa.array(np.fromiter(map(Message.partition, messages), np.int32, count)),
+        pa.array(np.fromiter(map(Message.offset, messages), np.int64, count)),
     ]
-    arrays = [pa.array(column, _stored(kind)).cast(kind) for column, kind in zip(columns, RECORDS.types, strict=True)]
-    records = pa.table(arrays, schema=RECORDS)
+    records = pa.table(columns, schema=RECORDS)
     if not headed:
         return records
     return records.append_column(HEADED.field(HEADERS), pa.array([of.headers() or [] for of in messages], HEADERS_TYPE))
@@ -157,10 +160,6 @@ def _time_of_tombstone(message: Message) -> int:
     """The time of a record without value."""
     watermark_ms = None if message.key() else said(dict(message.headers() or ()))
     return int(message.timestamp()[1]) if watermark_ms is None else watermark_ms
-
-
-def _stored(kind: pa.DataType) -> pa.DataType:
-    return pa.int64() if pa.types.is_timestamp(kind) else kind
 
 
 @dataclass(frozen=True)

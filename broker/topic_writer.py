@@ -150,7 +150,10 @@ def _produce(
 
 
 def write_at_once(brokers: BrokerAddress, part: Outgoing, wait_s: float) -> None:
-    """A few messages, each batch of which somebody waits for. Raises BrokerError if they are not taken in time."""
+    """A few messages, each batch of which somebody waits for. One whose acknowledgement was lost may be there twice.
+
+    Raises BrokerError if they are not taken in time.
+    """
     failures: list[BrokerError] = []
 
     def delivered(error: KafkaError | None, _message: Message) -> None:
@@ -170,7 +173,9 @@ def write_at_once(brokers: BrokerAddress, part: Outgoing, wait_s: float) -> None
 @lru_cache(maxsize=4)
 def _hasty(brokers: BrokerAddress, wait_s: float) -> TopicProducer:
     settings = {
-        "enable.idempotence": True,
+        # An idempotent producer waits half a second for its identity before it sends its first message.
+        "acks": "all",
+        "max.in.flight.requests.per.connection": 1,
         "message.timeout.ms": int(wait_s * 1000),
         "linger.ms": 0,
         **clients.QUICK_RETURN,

@@ -26,4 +26,6 @@ if __name__ == "__main__":
             importlib.import_module(module)
     # What is there now lives as long as the process: a collection in a worker need not touch, and copy, its pages.
     gc.freeze()
+    # A batch is tens of thousands of messages that live for a moment: to look for garbage among them finds none.
+    gc.set_threshold(100_000, 20, 20)
     manager()
