@@ -17,6 +17,7 @@ from dovetail.runtime.logs.query_logs import keep_query_logs
 from dovetail.runtime.processes.signals import stop_on_signals
 from dovetail.runtime.processes.start import exit_code_of
 from dovetail.runtime.settings import Settings
+from dovetail.runtime.wanted import WantedWatch
 from dovetail.services.commands.command_reader import CommandReader
 from dovetail.services.worker.query.worker_settings import WorkerSettings
 from dovetail.services.worker.supervisor.child_process import fork_server
@@ -47,7 +48,8 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     discard_orphans(supervisor.files, catalog)
     commands = CommandReader(of_worker.brokers, of_worker.broker_timeout_s, worker.id, supervisor)
     _LOG.info("worker %s takes up lookup queries, brokers %s, %s", worker.id, of_worker.brokers, server.address)
-    while not stopped.wait(_LOOK_S):
+    wanted = WantedWatch(catalog)
+    while not wanted.wait(stopped, _LOOK_S):
         try:
             supervisor.look()
             looked_s[0] = time.monotonic()

@@ -41,6 +41,7 @@ from dovetail.runtime.storage.claim import claim
 from dovetail.runtime.storage.places import expect_usable
 from dovetail.runtime.storage.storage import Storage
 from dovetail.runtime.storage.watch import StorageWatch
+from dovetail.runtime.wanted import WantedWatch
 from dovetail.spark_jobs.account.progress import Progress
 from dovetail.spark_jobs.rescaling.outgrown import OutgrownViews
 from dovetail.spark_jobs.rescaling.rescale import rescale, retire_leftovers
@@ -538,7 +539,8 @@ def _take_up(runner: Runner, session: SparkSession, catalog: Catalog, stopped: t
     except (PySparkException, Py4JError) as failure:
         raise of_session(failure) from failure
     _LOG.info("taking up queries, %s", where)
-    while not stopped.wait(runner.pause_s):
+    wanted = WantedWatch(catalog)
+    while not wanted.wait(stopped, runner.pause_s):
         runner.look_for_session()
         try:
             runner.look()

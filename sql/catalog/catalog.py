@@ -19,7 +19,7 @@ from dovetail.changelog.errors import (
     StackError,
     Unsupported,
 )
-from dovetail.sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
+from dovetail.sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, wishes, workers
 from dovetail.sql.catalog.cycles import refuse_cycle
 from dovetail.sql.catalog.like import matches
 from dovetail.sql.catalog.metadata_tables import engine_for, identity, make
@@ -33,6 +33,7 @@ from dovetail.sql.catalog.records import (
     What,
     Worker,
 )
+from dovetail.sql.catalog.wishes import Wishes
 from dovetail.sql.stream_settings import kept_text
 from dovetail.sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, CreateView, Drop, Index
 
@@ -50,6 +51,7 @@ class Catalog:
         self._python_functions = python_functions
         self._engine = engine
         self._writing = engine.execution_options(writes=True)
+        self._wishes = Wishes(engine)
 
     @staticmethod
     def open(url: str, *, python_functions: bool = True) -> Catalog:
@@ -78,6 +80,7 @@ class Catalog:
         return catalog
 
     def close(self) -> None:
+        self._wishes.close()
         self._engine.dispose()
 
     # -- relations --
@@ -109,7 +112,7 @@ class Catalog:
         relation = Relation(definition.name, What.of(definition), text, now_ms, _stored(written))
         used = {definition.stream} if isinstance(definition, CreateIndex) else uses
         used = tuple(used)
-        with self._write() as connection:
+        with self._wish() as connection:
             existing = stored_relations.find(connection, relation.name)
             if existing is not None and definition.if_not_exists:
                 return existing, stored_queries.find(connection, relation.name)
@@ -126,7 +129,7 @@ class Catalog:
 
     def redefine(self, relation: Relation, ddl: str) -> None:
         """Another text for a relation that stays, and for its query. Raises SqlError where it is another one by now."""
-        with self._write() as connection:
+        with self._wish() as connection:
             if not stored_relations.redefine(connection, relation, ddl):
                 raise _changed(relation.name)
             for query in stored_queries.fragments(connection, relation.name):
@@ -136,7 +139,7 @@ class Catalog:
         """A view gets the query of its successor, with its checkpoint, and the successor that of the view, with which
         it is dropped. ``written`` and ``uses`` as of ``create``. Nothing where that has been done, or the view is gone.
         """
-        with self._write() as connection:
+        with self._wish() as connection:
             ahead = stored_queries.find(connection, successor.name)
             relation = stored_relations.find(connection, written.schema.name)
             if ahead is None or ahead.desired is Desired.DROPPED or relation is None:
@@ -217,7 +220,7 @@ class Catalog:
         Its indexes go with a stream; other users are refused, unless CASCADE takes them along: of these no others than
         ``agreed``. WITH DATA is refused while another relation has the same topic.
         """
-        with self._write() as connection:
+        with self._wish() as connection:
             dropped = _going(connection, statement)
             new = [relation.name for relation in dropped if agreed is not None and relation.name not in agreed]
             if new:
@@ -252,7 +255,7 @@ class Catalog:
 
     def add_query(self, query: Query, *, now_ms: int, upstream: Sequence[Query] = ()) -> Query:
         """A query that belongs to no view. Refused while another of this name lives."""
-        with self._write() as connection:
+        with self._wish() as connection:
             return _added(connection, query, upstream, now_ms)
 
     def query(self, name: str) -> Query:
@@ -273,7 +276,7 @@ class Catalog:
 
     def want(self, name: str, desired: Desired, *, now_ms: int) -> Query:
         """The user's wish: run, pause or drop the living query of this name, all its fragments."""
-        with self._write() as connection:
+        with self._wish() as connection:
             found = stored_queries.fragments(connection, stored_queries.expect(connection, name).view)
             for query in found:
                 stored_queries.update(connection, query.id, desired=desired.value, updated_ms=now_ms)
@@ -387,6 +390,10 @@ class Catalog:
 
     # -- transactions --
 
+    def wishes(self) -> int | None:
+        """Another number each time that something else is wanted of a query; None where only a look can tell."""
+        return self._wishes.count()
+
     @contextmanager
     def _read(self) -> Iterator[Connection]:
         with _answering(self._engine), self._engine.begin() as connection:
@@ -396,6 +403,13 @@ class Catalog:
     def _write(self) -> Iterator[Connection]:
         with _answering(self._engine), self._writing.begin() as connection:
             yield connection
+
+    @contextmanager
+    def _wish(self) -> Iterator[Connection]:
+        """A ``_write`` after which something else is wanted of a query."""
+        with self._write() as connection:
+            yield connection
+            wishes.add(connection)
 
 
 def _stored(written: Stream | None) -> str:
