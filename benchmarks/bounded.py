@@ -34,7 +34,8 @@ from dovetail.joins.state.store import RunStore
 from dovetail.runtime.settings import read_settings
 from dovetail.services.jars import jar_paths
 from dovetail.services.stack import temporary_stack
-from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.spark_jobs.runner.spark_session import start_session
+from dovetail.spark_jobs.runner.warm_up import warm_up
 
 PARTITIONS = 2
 KEYS = 100_000

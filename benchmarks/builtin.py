@@ -19,7 +19,8 @@ from pyspark.sql import functions as f
 
 from dovetail.runtime.settings import read_settings
 from dovetail.services.jars import jar_paths
-from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.spark_jobs.runner.spark_session import start_session
+from dovetail.spark_jobs.runner.warm_up import warm_up
 
 SCHEMAS = {
     "orders": "k long, name string, price double, ts long",

@@ -23,7 +23,8 @@ from benchmarks.running import builtin, drain, report, start
 from dovetail.runtime.settings import read_settings
 from dovetail.services.jars import jar_paths
 from dovetail.services.stack import temporary_stack
-from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.spark_jobs.runner.spark_session import start_session
+from dovetail.spark_jobs.runner.warm_up import warm_up
 
 DDL = [
     "CREATE STREAM orders (k int64, name string, price float64, ts int64)",

@@ -19,7 +19,8 @@ from benchmarks.running import drain, start
 from dovetail.runtime.settings import read_settings
 from dovetail.services.jars import jar_paths
 from dovetail.services.stack import temporary_stack
-from dovetail.spark_jobs.runner.spark_session import start_session, warm_up
+from dovetail.spark_jobs.runner.spark_session import start_session
+from dovetail.spark_jobs.runner.warm_up import warm_up
 from dovetail.sql.syntax.parse import parse
 
 FOLDER = Path(__file__).parents[1] / "examples" / "nexmark"

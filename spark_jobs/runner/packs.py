@@ -24,6 +24,7 @@ from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.storage.backup_note import has_backup
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.exchange.bucket_keys import bucket_keys
 from dovetail.spark_jobs.packing.alone_note import is_to_be_alone, note_alone
 from dovetail.spark_jobs.packing.checkpoints import Alone, Packed, PackMember, pack_up, taken_out
 from dovetail.spark_jobs.packing.choice import (
@@ -41,7 +42,6 @@ from dovetail.spark_jobs.runner.failure import of_driver
 from dovetail.spark_jobs.runner.launch import Launcher, megabytes, stopping
 from dovetail.spark_jobs.runner.packed_query import PackAtWork, PackedQuery
 from dovetail.spark_jobs.runner.query import RunningQuery, fenced
-from dovetail.spark_jobs.runner.spark_session import bucket_keys
 from dovetail.spark_jobs.stages.at_fault import at_fault, text_with_notes
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.removal import discard
@@ -596,7 +596,7 @@ class Packs:
         return [query for query in self._queries() if self.pack_of(query) == pack]
 
     def _keys(self, buckets: int) -> tuple[int, ...]:
-        return bucket_keys(self._launcher.session, buckets)
+        return bucket_keys(buckets)
 
     def _discard(self, place: Storage) -> None:
         discard(place, self._launcher.brokers, self._launcher.settings.job.local_copy_dir, outlived=True)

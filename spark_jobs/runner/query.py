@@ -31,6 +31,7 @@ from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.account.progress import Account, CommittedBatch, Progress
 from dovetail.spark_jobs.exchange import report, shuffle_block
+from dovetail.spark_jobs.exchange.bucket_keys import bucket_keys
 from dovetail.spark_jobs.exchange.report import BatchReport
 from dovetail.spark_jobs.fused import source as fused_source
 from dovetail.spark_jobs.fused.stage import settle
@@ -38,7 +39,7 @@ from dovetail.spark_jobs.fused.state import is_fused
 from dovetail.spark_jobs.packing.composition import reached, read_together
 from dovetail.spark_jobs.runner.failure import said_of, typed
 from dovetail.spark_jobs.runner.job_settings import JobSettings
-from dovetail.spark_jobs.runner.spark_session import bucket_keys, has_remote_executors, writes_through
+from dovetail.spark_jobs.runner.spark_session import has_remote_executors, writes_through
 from dovetail.spark_jobs.source import kafka_source
 from dovetail.spark_jobs.source.batch_log import batches_after, ensure_log
 from dovetail.spark_jobs.source.batch_ranges import begins_at
@@ -427,7 +428,7 @@ def job_of(
         output_topic=output_topic,
         dead_letter_topic=dead_letter_topic,
         target=target,
-        bucket_keys=bucket_keys(session, origin.buckets),
+        bucket_keys=bucket_keys(origin.buckets),
         scan_starts=origin.first_offsets,
         checkpoint=storage,
         local_copy=settings.local_copy_dir and settings.local_copy_dir.absolute(),

@@ -43,6 +43,7 @@ from dovetail.runtime.storage.storage import Storage
 from dovetail.runtime.storage.watch import StorageWatch
 from dovetail.runtime.wanted import WantedWatch
 from dovetail.spark_jobs.account.progress import Progress
+from dovetail.spark_jobs.exchange.bucket_keys import bucket_keys
 from dovetail.spark_jobs.rescaling.outgrown import OutgrownViews
 from dovetail.spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
@@ -55,12 +56,8 @@ from dovetail.spark_jobs.runner.packed_query import PackedQuery
 from dovetail.spark_jobs.runner.packs import Packs
 from dovetail.spark_jobs.runner.query import RunningQuery
 from dovetail.spark_jobs.runner.runner_settings import RunnerSettings
-from dovetail.spark_jobs.runner.spark_session import (
-    bucket_keys,
-    is_local,
-    start_session,
-    warm_up,
-)
+from dovetail.spark_jobs.runner.spark_session import is_local, start_session
+from dovetail.spark_jobs.runner.warm_up import warm_up, warm_up_state
 from dovetail.spark_jobs.source.ends_watch import ends_watch
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.removal import discard
@@ -73,6 +70,8 @@ _LOG = logging.getLogger("dovetail.runner")
 _LOOK_S = 0.2
 _CALM_LOOK_S = 0.5
 _STALE_S = 10.0
+_IDLE_S = 1.0
+"""A session that has had nothing to do for so long gets ready for a query of several buckets."""
 _PAUSES = Backoff(first_s=1.0, longest_s=15.0)
 _TASKS = 32
 """Queries that are started, watched or ended at once: they wait more than they work."""
@@ -140,6 +139,18 @@ class Runner:
             self._packs.look(self._catalog.queries(), self._reconciler.busy)
         self._reconciler.look()
         self.looked_s = time.monotonic()
+
+    def warm_up(self) -> None:
+        """Where nothing runs, and the executors are this process, use the time."""
+        if not self._running and not self._reconciler.busy and is_local(self._settings.spark_master):
+            self._tasks.submit(self._warm_up)
+
+    def _warm_up(self) -> None:
+        try:
+            warm_up_state(self._session)
+        except (PySparkException, Py4JError, OSError) as failure:
+            # Whatever is wrong with the session, the first query will say.
+            _LOG.debug("the session could not get ready: %s", failure)
 
     @property
     def pause_s(self) -> float:
@@ -292,9 +303,7 @@ class Runner:
             self._report_rescaling(query, before, after, size)
 
         try:
-            made = rescale(
-                self._session, dataflow, query.name, checkpoint, bucket_keys(self._session, before), after, report
-            )
+            made = rescale(self._session, dataflow, query.name, checkpoint, bucket_keys(before), after, report)
         except Exception as failure:
             error = self._error(failure, query)
             if not self.session_lives:
@@ -539,6 +548,8 @@ def _take_up(runner: Runner, session: SparkSession, catalog: Catalog, stopped: t
     except (PySparkException, Py4JError) as failure:
         raise of_session(failure) from failure
     _LOG.info("taking up queries, %s", where)
+    taken_up_s = time.monotonic()
+    warm = False
     wanted = WantedWatch(catalog)
     while not wanted.wait(stopped, runner.pause_s):
         runner.look_for_session()
@@ -546,6 +557,9 @@ def _take_up(runner: Runner, session: SparkSession, catalog: Catalog, stopped: t
             runner.look()
         except ServiceUnavailable as failure:
             _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
+        if not warm and time.monotonic() - taken_up_s > _IDLE_S:
+            warm = True
+            runner.warm_up()
 
 
 def _take_checkpoints(settings: RunnerSettings, catalog: Catalog) -> None:

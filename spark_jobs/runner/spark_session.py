@@ -6,10 +6,9 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
@@ -260,19 +259,3 @@ def writes_through(session: SparkSession, checkpoint: Storage) -> None:
         session.conf.set(_FILE_MANAGER, of_folders)
     else:
         session.conf.unset(_FILE_MANAGER)
-
-
-def warm_up(session: SparkSession) -> None:
-    """Load what the first query would wait for: Spark's planner, and the parents of the Python workers."""
-    session.range(session.sparkContext.defaultParallelism).mapInArrow(_same, "id long").collect()
-
-
-def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return batches
-
-
-def bucket_keys(session: SparkSession, buckets: int) -> tuple[int, ...]:
-    """One value per bucket, such that Spark's hash sends the value of bucket n to partition n of ``buckets``."""
-    tried = 64 * buckets
-    [row] = session.sql(f"SELECT transform(sequence(0, {tried}), i -> pmod(hash(i), {buckets})) AS p").collect()
-    return tuple(list(row.p).index(bucket) for bucket in range(buckets))

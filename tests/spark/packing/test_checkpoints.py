@@ -16,10 +16,10 @@ from dovetail.broker.address import BrokerAddress
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.runtime.storage.local_folder import LocalFolder
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.exchange.bucket_keys import bucket_keys
 from dovetail.spark_jobs.packing.checkpoints import Alone, PackMember, pack_up, taken_out
 from dovetail.spark_jobs.rescaling.generations import pack_of
 from dovetail.spark_jobs.runner.query import RunningQuery, job_of, job_of_pack
-from dovetail.spark_jobs.runner.spark_session import bucket_keys
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.seed import Seed
 from tests.spark.conftest import DRAIN_S, Queries
@@ -38,7 +38,7 @@ class Packing:
         self.flows = flows
 
     def keys(self, buckets: int) -> tuple[int, ...]:
-        return bucket_keys(self._spark, buckets)
+        return bucket_keys(buckets)
 
     def alone(self, name: str, place: Path) -> None:
         """Run one to the end of its inputs."""

@@ -15,10 +15,10 @@ from dovetail.changelog.errors import CheckpointMismatch, EnvironmentFault
 from dovetail.changelog.schema import WIRE_DELTA
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.runtime.storage.local_folder import LocalFolder
+from dovetail.spark_jobs.exchange.bucket_keys import bucket_keys
 from dovetail.spark_jobs.rescaling.generations import leftovers, next_in, next_of, pack_of
 from dovetail.spark_jobs.rescaling.rescale import rescale
 from dovetail.spark_jobs.runner.failure import of_driver
-from dovetail.spark_jobs.runner.spark_session import bucket_keys
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
 from dovetail.spark_jobs.state.removal import discard
 from dovetail.spark_jobs.state.seed import Seed
@@ -32,7 +32,7 @@ USERS = 60
 
 def rescaled(spark: SparkSession, dataflow: Dataflow, former: Path, before: int, after: int) -> Path:
     place = LocalFolder(former)
-    made = rescale(spark, dataflow, former.name, place, bucket_keys(spark, before), after, lambda _: None).checkpoint
+    made = rescale(spark, dataflow, former.name, place, bucket_keys(before), after, lambda _: None).checkpoint
     assert made.folder is not None
     return made.folder
 
