@@ -23,6 +23,7 @@ from pathlib import Path
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.environment.env_files import tell_files
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
+from dovetail.runtime.environment.user_state import user_state
 from dovetail.runtime.settings import ENV_FILES, Settings, read_settings
 from dovetail.services.stack.files import StackFiles
 from dovetail.services.stack.state import read_state
@@ -129,8 +130,7 @@ def _running() -> Iterator[KnownStack]:
 
 
 def _notes() -> Path:
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "dovetail" / "stacks"
+    return user_state() / "stacks"
 
 
 def _note(data_dir: Path) -> Path:

@@ -48,7 +48,10 @@ MAY_READ = {
     ("spark_jobs/daemon.py", "importlib.import_module"): "a list that stands beside it",
     ("dovetail/__init__.py", "importlib.import_module"): "the same",
 }
-MAY_REPLACE = {("spark_jobs/forward.py", "os.execv"): "with the arguments that Spark gave to this process"}
+MAY_REPLACE = {
+    ("spark_jobs/forward.py", "os.execv"): "with the arguments that Spark gave to this process",
+    ("services/cli/forked/command.py", "os.execv"): "with -P: the folder that the command is about is not searched",
+}
 NO_PYTHON = {
     "runtime/java.py": "java -version",
     "services/jars.py": "Ivy, in Java",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -18,6 +17,7 @@ from pygments.lexers.sql import SqlLexer
 
 from dovetail.changelog.errors import DovetailError, SqlError
 from dovetail.changelog.suggest import choice
+from dovetail.runtime.environment.user_state import user_state
 from dovetail.services.cli.completion import NameCompleter
 from dovetail.services.cli.failures import show_error
 from dovetail.services.cli.manual import show_manual
@@ -184,8 +184,7 @@ def _command(text: str) -> str:
 
 
 def _history_file() -> Path:
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    folder = state / "dovetail"
+    folder = user_state()
     folder.mkdir(parents=True, exist_ok=True)
     history = folder / "history"
     # A statement may hold a password, and is kept as it was typed.

@@ -7,7 +7,6 @@ What a command needs is imported when it is run: ``--help``, completion and a ty
 
 from __future__ import annotations
 
-import gc
 import os
 from pathlib import Path
 from typing import Annotated
@@ -21,8 +20,6 @@ from dovetail.services.cli.server import user
 from dovetail.services.cli.shell import names
 from dovetail.services.cli.unused_library import leave_out
 
-gc.set_threshold(100_000)
-"""A fourth of the time of a short command would go into looking through its imports for garbage."""
 app = typer.Typer(
     name="dovetail",
     help="Joins of Kafka streams in SQL; every result is a changelog in Kafka.",
@@ -258,7 +255,7 @@ def main() -> None:
     """The console script."""
     os.umask(0o077)
     leave_out("pandas")
-    app()
+    app(prog_name="dovetail")
 
 
 if __name__ == "__main__":

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 
 import psutil
 
+from dovetail.runtime.processes.shown import show_variable
+
 RUN_MARK = "DOVETAIL_STACK_RUN"
 # Start times are computed from the boot time, which moves by fractions of a second when the clock is set.
 _START_TOLERANCE_S = 2.0
 _POLL_S = 0.02
 _MARK_WIDTH = 12
+_RUN_ID_WIDTH = 32
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,11 @@ class ProcessIdentity:
 def run_mark(run_id: str, component: str) -> str:
     """What the processes of a component carry in ``RUN_MARK``. All are of one length: they are exchanged in place."""
     return f"{run_id}/{component:.<{_MARK_WIDTH}}"
+
+
+def hide_from_stack() -> None:
+    """This process, forked from one of a stack, is none of it."""
+    show_variable(RUN_MARK, run_mark("-" * _RUN_ID_WIDTH, ""))
 
 
 def marked_processes(run_id: str, component: str | None = None) -> list[ProcessIdentity]:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Protocol
 
 from dovetail.runtime.packages import PACKAGE_ROOT
+from dovetail.runtime.processes import interpreters
 from dovetail.runtime.processes.forked import Request
 from dovetail.runtime.processes.own_fork_server import ForkServer
 from dovetail.services.stack.component import Component, Launch
 from dovetail.services.stack.processes import RUN_MARK
 
-_SHARED_BY = 2
+_COMMANDS = "dovetail.services.cli.forked.preloaded"
 
 
 class Started(Protocol):
@@ -30,7 +31,7 @@ class Started(Protocol):
 
 class Starter:
     """Runner, worker and server import much the same, for seconds, into a hundred MB each: an interpreter that has
-    imported what all of them need is copied for each. One component alone is executed.
+    imported what all of them need is copied for each. Commands of the user are copies of it as well.
 
     environment   of that interpreter: what is read of it at an import
     """
@@ -38,12 +39,14 @@ class Starter:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._forks: ForkServer | None = None
+        self._announced: int | None = None
 
     def expect(self, components: Sequence[Component]) -> None:
         """Import what these need, while others start."""
         modules = [f"{component.module}.__main__" for component in components if component.module]
-        if self._forks is None and len(modules) >= _SHARED_BY:
-            self._forks = ForkServer(modules, self._environment)
+        if self._forks is None and modules:
+            self._forks = ForkServer([*modules, _COMMANDS], self._environment)
+            self._announce(self._forks)
 
     def is_ready_for(self, component: Component) -> bool:
         return component.module is None or self._forks is None or self._forks.is_ready
@@ -60,7 +63,9 @@ class Starter:
                     detached=True,
                     shown=(RUN_MARK,),
                 )
-                return self._forks.fork(request, (nothing.fileno(), output.fileno(), output.fileno()))
+                forked = self._forks.fork(request, (nothing.fileno(), output.fileno(), output.fileno()))
+                self._announce(self._forks)
+                return forked
             return subprocess.Popen(
                 launch.argv,
                 stdin=nothing,
@@ -71,7 +76,19 @@ class Starter:
                 env=environment,
             )
 
+    def _announce(self, forks: ForkServer) -> None:
+        """Let commands find the interpreter; also the one that has taken the place of one that was killed."""
+        if self._announced != forks.pid:
+            self._withdraw()
+            self._announced = forks.pid
+            interpreters.announce(forks.pid, forks.address)
+
+    def _withdraw(self) -> None:
+        if self._announced is not None:
+            interpreters.withdraw(self._announced)
+
     def close(self) -> None:
+        self._withdraw()
         if self._forks is not None:
             with suppress(OSError):
                 self._forks.close()

@@ -206,8 +206,11 @@ def test_spark_s_processes_find_the_code_of_every_stage_imported(tmp_path: Path,
     server.close()
 
 
-OF_THE_STACK = tuple(f"{component.module}.__main__" for component in COMPONENTS if component.module)
-"""What components are forked from, and the servers of the runner and of the worker from these in turn."""
+OF_THE_STACK = (
+    *(f"{component.module}.__main__" for component in COMPONENTS if component.module),
+    "dovetail.services.cli.forked.preloaded",
+)
+"""What components and commands are forked from, and the servers of the runner and of the worker from these in turn."""
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pty
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.runtime.processes import interpreters
 from dovetail.services.stack import Stack
+from tests.services.cli.interpreter import PRELOADED, START, ready
 
 pytestmark = pytest.mark.services
 
@@ -50,7 +51,7 @@ class Terminal:
 @contextmanager
 def console(environment: dict[str, str]) -> Iterator[tuple[Terminal, subprocess.Popen[bytes]]]:
     master, slave = pty.openpty()
-    argv = [sys.executable, "-m", "dovetail.services.cli.main", "sql"]
+    argv = [*START, "sql"]
     process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True)
     os.close(slave)
     try:
@@ -61,14 +62,25 @@ def console(environment: dict[str, str]) -> Iterator[tuple[Terminal, subprocess.
         os.close(master)
 
 
-@pytest.fixture
-def environment(stack: Stack, tmp_path: Path) -> dict[str, str]:
-    return os.environ | {
+@pytest.fixture(params=["imported", "forked"])
+def environment(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[dict[str, str]]:
+    """Of commands that import for themselves, and of such that are forked."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    environment = os.environ | {
         "DOVETAIL_DATA_DIR": str(tmp_path),
         "DOVETAIL_BROKERS": stack.endpoint("kafka"),
         "XDG_STATE_HOME": str(tmp_path),
         "TERM": "xterm",
     }
+    if request.param == "imported":
+        yield environment
+        return
+    server = ready([PRELOADED], environment)
+    yield environment
+    interpreters.withdraw(server.pid)
+    server.close()
 
 
 def test_statements_over_several_lines_errors_and_leaving(environment: dict[str, str], tmp_path: Path) -> None:
@@ -153,7 +165,7 @@ def test_ctrl_c_clears_the_line_and_q_leaves(environment: dict[str, str]) -> Non
 
 
 def test_ctrl_c_ends_what_follows_a_topic(environment: dict[str, str]) -> None:
-    argv = [sys.executable, "-m", "dovetail.services.cli.main"]
+    argv = START
     subprocess.run([*argv, "sql", "-c", "CREATE STREAM followed (id int64)"], env=environment, check=True)
     with subprocess.Popen([*argv, "tail", "followed"], env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

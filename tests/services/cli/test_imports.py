@@ -47,6 +47,12 @@ def modules_of(code: str, *arguments: str) -> list[str]:
     return names
 
 
+def libraries_of(modules: list[str]) -> set[str]:
+    packages = {name.partition(".")[0] for name in modules}
+    published = packages_distributions()
+    return {library for package in packages for library in published.get(package, ())} - {"dovetail"}
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["sql", "--help"], ["up", "--help"], ["demo", "--help"], ["dictionary", "stats", "--help"]],
@@ -54,10 +60,7 @@ def modules_of(code: str, *arguments: str) -> list[str]:
 )
 def test_help_loads_what_draws_it_and_no_more(arguments: list[str]) -> None:
     modules = loaded(*arguments)
-    packages = {name.partition(".")[0] for name in modules}
-    published = packages_distributions()
-    libraries = {library for package in packages for library in published.get(package, ())} - {"dovetail"}
-    assert libraries <= _FOR_HELP
+    assert libraries_of(modules) <= _FOR_HELP
     assert {name.split(".")[1] for name in modules if name.startswith("dovetail.")} & _LAYERS == set()
 
 
