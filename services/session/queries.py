@@ -21,7 +21,7 @@ from dovetail.sql.engines import Engine
 from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.syntax.statements import CreateView, Explain, ExplainView, Pause, Resume, Select
 
-_POLL_S = 0.1
+_POLL_S = 0.03
 _SAY_AFTER_S = 5.0
 
 

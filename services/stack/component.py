@@ -41,6 +41,10 @@ class Component(Protocol):
     def after(self) -> tuple[str, ...]:
         """The components that must answer before this one is started, where they are started at all."""
 
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Those whose address is enough for it to be started: it has much to do before it waits for them."""
+
     def prepare(self, settings: Settings) -> Launch: ...
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool: ...

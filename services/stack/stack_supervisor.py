@@ -59,7 +59,7 @@ class Supervisor:
     def __post_init__(self) -> None:
         self.files = StackFiles(self.settings)
         self.state = StackState(uuid.uuid4().hex, ProcessIdentity.of(os.getpid()))
-        self.starter = Starter(self._environment(_PYTHON))
+        self.starter = Starter(self._environment(_PYTHON, self.settings))
 
     def run(self) -> None:
         """Until told to stop; whatever ends the loop, no child outlives it."""
@@ -125,8 +125,10 @@ class Supervisor:
 
     def _may_start(self, component: Component) -> bool:
         before = [self.state.child(name) for name in component.after]
+        beside = [self.state.child(name) for name in component.beside]
         after_all = all(child.phase in (Phase.READY, Phase.STOPPED) for child in before)
-        return after_all and self.starter.is_ready_for(component)
+        begun = all(child.phase in (Phase.STARTING, Phase.READY, Phase.STOPPED) for child in beside)
+        return after_all and begun and self.starter.is_ready_for(component)
 
     def _is_due(self, component: Component) -> bool:
         return self._may_start(component) and time.monotonic() >= self.restarts[component.name].due_s
@@ -134,8 +136,9 @@ class Supervisor:
     def _start(self, component: Component, child: ChildState, log_file: Callable[[str], Path]) -> None:
         """Start the process, and write down who it is before anything else happens."""
         try:
-            launch = component.prepare(self.settings)
-            environment = self._environment(component.name) | dict(launch.environment)
+            settings = self._settings_of(component)
+            launch = component.prepare(settings)
+            environment = self._environment(component.name, settings) | dict(launch.environment)
             process = self.starter.start(launch, environment, log_file(component.name))
             identity = ProcessIdentity.of(process.pid)
         except (DovetailError, OSError, psutil.NoSuchProcess) as error:
@@ -145,8 +148,17 @@ class Supervisor:
         self.deadlines[component.name] = time.monotonic() + self.settings.start_timeout_s
         self._record(replace(child, phase=Phase.STARTING, process=identity, endpoint=launch.endpoint))
 
-    def _environment(self, component: str) -> dict[str, str]:
-        return os.environ | self.settings.as_environment() | {RUN_MARK: run_mark(self.state.run_id, component)}
+    def _settings_of(self, component: Component) -> Settings:
+        """With the addresses at which what starts beside it will answer."""
+        settings = self.settings
+        for other in in_start_order(component.beside):
+            child = self.state.child(other.name)
+            if child.phase is Phase.STARTING:
+                settings = other.announce(settings, child.endpoint)
+        return settings
+
+    def _environment(self, component: str, settings: Settings) -> dict[str, str]:
+        return os.environ | settings.as_environment() | {RUN_MARK: run_mark(self.state.run_id, component)}
 
     def _watch(self, component: Component, child: ChildState) -> None:
         assert child.process is not None
@@ -164,11 +176,18 @@ class Supervisor:
         if component.answers(self.settings, child.endpoint, pid):
             self.settings = component.announce(self.settings, child.endpoint)
             self.restarts.setdefault(component.name, Restarts()).ready(time.monotonic())
+            self._give_time_from_now(component)
             self._record(replace(child, phase=Phase.READY, reason=""))
         elif time.monotonic() > self.deadlines[component.name]:
             self._end(child)
             reason = f"did not answer within {self.settings.start_timeout_s:g} s (DOVETAIL_START_TIMEOUT_S)"
             self._died(replace(child, reason=reason))
+
+    def _give_time_from_now(self, answered: Component) -> None:
+        """Those that have waited for it have had nothing of their time yet."""
+        for other in in_start_order([child.name for child in self.state.children if child.phase is Phase.STARTING]):
+            if answered.name in other.beside:
+                self.deadlines[other.name] = time.monotonic() + self.settings.start_timeout_s
 
     def _died(self, child: ChildState) -> None:
         """One that has answered before is started again. One that never has would not answer the next time either."""

@@ -500,6 +500,8 @@ def run(settings: RunnerSettings, scratch: Path, stopped: threading.Event) -> No
     StorageRefused, ServiceUnavailable where an object store cannot be used.
     """
     listener = listening(settings.bind, settings.port, "DOVETAIL_RUNNER_BIND")
+    # A JVM of this machine takes as long to start as the broker beside it.
+    session = _session(settings, scratch) if is_local(settings.spark_master) else None
     await_broker(settings.brokers, settings.broker_timeout_s, "the Spark runner")
     catalog = Catalog.open(settings.catalog_url, python_functions=settings.python_functions)
     lease = SoleHolder(catalog, Engine.SPARK.value, "the Spark runner of this catalog", lost=_end_at_once)
@@ -509,14 +511,7 @@ def run(settings: RunnerSettings, scratch: Path, stopped: threading.Event) -> No
         lease.release()
         raise
     _await_master(settings.spark_master, catalog, stopped)
-    session = start_session(
-        "dovetail",
-        sorted(jar for folder in settings.jars for jar in folder.glob("*.jar")),
-        settings.spark_master,
-        settings.driver_memory,
-        conf=settings.spark_conf,
-        scratch=scratch,
-    )
+    session = session or _session(settings, scratch)
     runner = Runner(settings, session, catalog)
     figures = QueriesFigures(catalog, settings.brokers)
     checked = own_requests_only(settings.hosts, "DOVETAIL_RUNNER_HOSTS")
@@ -536,6 +531,17 @@ def run(settings: RunnerSettings, scratch: Path, stopped: threading.Event) -> No
     lease.release()
     catalog.close()
     _LOG.info("stopped")
+
+
+def _session(settings: RunnerSettings, scratch: Path) -> SparkSession:
+    return start_session(
+        "dovetail",
+        sorted(jar for folder in settings.jars for jar in folder.glob("*.jar")),
+        settings.spark_master,
+        settings.driver_memory,
+        conf=settings.spark_conf,
+        scratch=scratch,
+    )
 
 
 def _take_up(runner: Runner, session: SparkSession, catalog: Catalog, stopped: threading.Event, where: str) -> None:

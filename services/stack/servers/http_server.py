@@ -17,6 +17,7 @@ class HttpServer:
 
     name: str = "serve"
     after: tuple[str, ...] = ("kafka", "registry")
+    beside: tuple[str, ...] = ()
     module: str = "dovetail.services.serve"
 
     def prepare(self, settings: Settings) -> Launch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 import subprocess
 import uuid
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ logger.lifecycle.level=INFO
 class KafkaBroker:
     name: str = "kafka"
     after: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     module: str | None = None
 
     def prepare(self, settings: Settings) -> Launch:
@@ -99,7 +101,8 @@ class KafkaBroker:
         )
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:
-        return broker_answers(BrokerAddress(endpoint))
+        # A client would go on asking for seconds, while other components wait to be started.
+        return _listens(endpoint) and broker_answers(BrokerAddress(endpoint))
 
     def provided(self, settings: Settings) -> bool:
         return settings.brokers is not None
@@ -107,6 +110,11 @@ class KafkaBroker:
     def announce(self, settings: Settings, endpoint: str) -> Settings:
         # What asks for nothing is told nothing, whatever other brokers would ask for.
         return settings.model_copy(update={"brokers": endpoint, "kafka_security_protocol": "plaintext"})
+
+
+def _listens(endpoint: str) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex((LOOPBACK, port_of(endpoint, 0))) == 0
 
 
 def _format_storage(java: tuple[str, ...], server_properties: Path) -> None:

@@ -17,6 +17,7 @@ class LookupWorker:
 
     name: str = "worker"
     after: tuple[str, ...] = ("kafka", "redis", "registry")
+    beside: tuple[str, ...] = ()
     module: str = "dovetail.services.worker"
 
     def prepare(self, settings: Settings) -> Launch:

@@ -29,6 +29,7 @@ _UNUSED = ("CONFIG", "DEBUG", "MODULE", "MIGRATE", "REPLICAOF", "SLAVEOF", "SAVE
 class RedisServer:
     name: str = "redis"
     after: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     module: str | None = None
 
     def prepare(self, settings: Settings) -> Launch:

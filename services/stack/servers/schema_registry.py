@@ -17,6 +17,7 @@ class SchemaRegistry:
 
     name: str = "registry"
     after: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     module: str = "dovetail.services.registry"
 
     def prepare(self, settings: Settings) -> Launch:

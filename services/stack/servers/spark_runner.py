@@ -22,7 +22,8 @@ class SparkRunner:
     """
 
     name: str = "spark"
-    after: tuple[str, ...] = ("kafka", "registry")
+    after: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ("kafka", "registry")
     module: str = "dovetail.spark_jobs.runner"
 
     def prepare(self, settings: Settings) -> Launch:
@@ -35,6 +36,8 @@ class SparkRunner:
             "DOVETAIL_SPARK_JARS": os.pathsep.join(str(jar_folder(settings, jars)) for jars in spark_sets(settings)),
             "PYSPARK_PYTHON": sys.executable,
             "DOVETAIL_RUNNER_PORT": str(port),
+            # It may be started before the broker answers, which has that long.
+            "DOVETAIL_BROKER_TIMEOUT_S": str(max(settings.broker_timeout_s, settings.start_timeout_s)),
         }
         return Launch.of_module(
             self.module,

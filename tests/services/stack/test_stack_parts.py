@@ -96,7 +96,8 @@ def test_the_state_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_components_start_after_what_they_need() -> None:
     names = [component.name for component in COMPONENTS]
     for component in COMPONENTS:
-        assert all(names.index(needed) < names.index(component.name) for needed in component.after)
+        needed = (*component.after, *component.beside)
+        assert all(names.index(other) < names.index(component.name) for other in needed)
     assert [component.name for component in in_start_order(["spark", "kafka"])] == ["kafka", "spark"]
     with pytest.raises(StackError, match="no component"):
         in_start_order(["kafka", "zookeeper"])
