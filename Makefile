@@ -8,6 +8,8 @@ STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/ja
 CASES ?= tests/cases
 COUNT ?= 300
 VIEWS ?= 5
+ROWS ?= 2000000
+ROUNDS ?= 3
 # A file stays in one process. Most of a test with services is waiting, so there are more processes than cores; each has a
 # broker and a Spark of its own, which is up to 4 GiB.
 PROCESSES ?= 2
@@ -15,7 +17,7 @@ SERVICE_PROCESSES ?= 4
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test test-services unit lint check format conformance fuzz fuzz-records siege bench-bounded bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
+.PHONY: help setup up down demo test test-services unit lint check format conformance fuzz fuzz-records siege bench-bounded bench-flink bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +84,9 @@ bench-bounded: setup ## the benchmark of joins bounded by time and order, the ra
 
 bench-join: setup ## the join benchmark beside Spark's own stream-stream join
 	@$(BIN)/python -m benchmarks.join
+
+bench-flink: setup ## joins beside a tuned Flink SQL, which it installs: time, processor time, memory; ROWS=n ROUNDS=n ONLY=inner,range
+	@$(BIN)/python -m benchmarks.beside_flink --rows $(ROWS) --rounds $(ROUNDS) --only "$(ONLY)"
 
 bench-skew: setup ## the benchmark of skewed keys beside uniform ones with as many rows out
 	@$(BIN)/python -m benchmarks.skew

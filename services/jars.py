@@ -7,6 +7,7 @@ of a machine shares; ``jar_dir`` of a checkout holds copies, one folder per set:
     .dovetail/jars/broker/*.jar    the class path of the broker
     .dovetail/jars/spark/*.jar     beside PySpark's own jars
     .dovetail/jars/s3a/*.jar       there too, where the checkpoints are in an object store
+    .dovetail/jars/flink/*.jar     for Flink, beside which the benchmarks set Dovetail
 
 ``python -m dovetail.services.jars`` fetches what is missing; with ``s3a`` after it, the last set as well.
 """
@@ -32,7 +33,7 @@ from dovetail.runtime.java import find_java
 from dovetail.runtime.settings import Settings, read_settings
 from dovetail.runtime.storage.places import is_object_store
 
-JarSet = Literal["broker", "spark", "s3a"]
+JarSet = Literal["broker", "spark", "s3a", "flink"]
 LOCK_FILE = Path(__file__).with_name("jars.lock")
 _ALWAYS: tuple[JarSet, ...] = ("broker", "spark")
 

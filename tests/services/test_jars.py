@@ -24,7 +24,7 @@ def test_the_lock_names_each_jar_once_with_its_checksum() -> None:
     jars = locked_jars()
     assert len({(jar.jar_set, jar.module) for jar in jars}) == len(jars)
     assert {len(jar.sha256) for jar in jars} == {64}
-    assert {jar.jar_set for jar in jars} == {"broker", "spark", "s3a"}
+    assert {jar.jar_set for jar in jars} == {"broker", "spark", "s3a", "flink"}
 
 
 @pytest.mark.services

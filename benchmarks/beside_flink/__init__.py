@@ -1,0 +1,1 @@
+"""Joins on Dovetail and on a tuned Flink SQL, over the same topics of one broker: ``make bench-flink``."""
