@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from dovetail.runtime.processes.forked import LENGTH, MOST_DESCRIPTORS, NUMBER, READY, Request, received
+from dovetail.runtime.processes.forked import GREETING, LENGTH, MOST_DESCRIPTORS, NUMBER, READY, Request, received
 from dovetail.runtime.processes.shown import show_command, show_variable
 
 _OWNER = 0
@@ -72,6 +72,7 @@ class _Server:
         connection, _ = self._listener.accept()
         try:
             connection.settimeout(_REQUEST_S)
+            connection.sendall(GREETING)
             length, descriptors, _, _ = socket.recv_fds(connection, LENGTH.size, MOST_DESCRIPTORS)
             request = Request.unpacked(received(connection, *LENGTH.unpack(length)))
         except (OSError, ValueError):

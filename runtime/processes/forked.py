@@ -3,6 +3,7 @@
 ``Forked`` is a process that a server (``runtime.processes.fork_server``) has forked on request. A request goes over a
 connection of its own, which stays open as long as the process lives:
 
+    server → client   GREETING. Descriptors on their way to one that stands still would stay open
     client → server   length, JSON of the ``Request``; standard input, output, error and further descriptors
     server → client   pid
     client → server   the number of a signal, as often as wanted; the end of the connection stands for SIGTERM
@@ -24,6 +25,7 @@ from dataclasses import asdict, dataclass
 LENGTH = struct.Struct("!I")
 NUMBER = struct.Struct("!i")
 MOST_DESCRIPTORS = 8
+GREETING = b"!"
 READY = "ready"
 """The file beside the socket of a server that has imported what it is to import."""
 LOST = -signal.SIGKILL
@@ -60,18 +62,25 @@ class Request:
 
 
 class Forked:
-    """A process of a fork server. Raises OSError where the server does not answer."""
+    """A process of a fork server. Raises OSError where the server does not answer; each time within ``answer_s``, if
+    that is given: it may fork the process all the same.
+    """
 
-    def __init__(self, address: str, request: Request, descriptors: Sequence[int]) -> None:
+    def __init__(
+        self, address: str, request: Request, descriptors: Sequence[int], answer_s: float | None = None
+    ) -> None:
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._code: int | None = None
         self._lock = threading.Lock()
         try:
+            self._connection.settimeout(answer_s)
             self._connection.connect(address)
+            received(self._connection, len(GREETING))
             message = request.packed()
             socket.send_fds(self._connection, [LENGTH.pack(len(message))], list(descriptors))
             self._connection.sendall(message)
             self.pid: int = NUMBER.unpack(received(self._connection, NUMBER.size))[0]
+            self._connection.settimeout(None)
         except BaseException:
             self._connection.close()
             raise

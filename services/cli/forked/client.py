@@ -26,6 +26,8 @@ COMMAND = "dovetail.services.cli.forked.command"
 TERMS_AT = 3
 """The number of the socket in the command."""
 _UNKNOWN = 1
+_ANSWER_S = 3.0
+"""A server that takes longer to fork stands still, or its machine nearly does."""
 
 
 def run(arguments: Sequence[str]) -> int | None:
@@ -55,7 +57,7 @@ class _Command:
         request = Request(COMMAND, tuple(arguments), str(Path.cwd()), dict(os.environ), (0, 1, 2, TERMS_AT))
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            process = Forked(address, request, (0, 1, 2, theirs.fileno()))
+            process = Forked(address, request, (0, 1, 2, theirs.fileno()), _ANSWER_S)
             command = _Command(process, os.pidfd_open(process.pid))
             command.forward_signals(terms)
             ours.sendall(terms.packed())

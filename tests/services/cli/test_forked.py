@@ -218,6 +218,18 @@ def test_a_command_that_gets_no_terms_does_nothing(server: ForkServer, folder: P
     assert output.read_bytes() == b""
 
 
+def test_a_server_that_stands_still_holds_up_no_command(
+    server: ForkServer, folder: Path, environment: dict[str, str]
+) -> None:
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        assert ran([*START, "version"], folder, environment) == ran([*_HERE, "version"], folder, environment)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    # The command that it forks now is nobody's.
+    until(lambda: psutil.Process(server.pid).children() == [])
+
+
 def test_an_interpreter_is_used_that_is_ready_and_sees_what_this_process_sees(
     state: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
