@@ -90,6 +90,13 @@ async def listen(client: httpx.AsyncClient, heard: Heard, rows: int, query: str 
     return heard
 
 
+async def listen_on(client: httpx.AsyncClient, heard: Heard, rows: int) -> None:
+    """As ``listen``, and again where the server ends it: on a busy machine any client may be a slow one."""
+    await listen(client, heard, rows)
+    while len(heard.numbers) < rows:
+        await listen(client, heard, rows, **{"Last-Event-ID": heard.last_id})
+
+
 async def heard_start(*all_heard: Heard) -> None:
     while not all(heard.names for heard in all_heard):
         await asyncio.sleep(0.02)
@@ -187,7 +194,7 @@ def test_a_slow_client_is_told_to_resume_and_loses_nothing(world: World) -> None
                 idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
                 idle.sendall(b"GET /v1/views/readings/changes HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 await asyncio.sleep(0.5)
-                listening = asyncio.create_task(listen(client, quick, 3_000))
+                listening = asyncio.create_task(listen_on(client, quick, 3_000))
                 await heard_start(quick)
                 for first in range(0, 3_000, 100):
                     await asyncio.to_thread(insert, world, first, 100, 4_000)
@@ -198,7 +205,8 @@ def test_a_slow_client_is_told_to_resume_and_loses_nothing(world: World) -> None
             assert slow.names[-1] == "end"
             missing = 3_000 - len(slow.numbers)
             assert missing > 0
-            await listen(client, slow, 3_000, **{"Last-Event-ID": slow.last_id})
+            while len(slow.numbers) < 3_000:
+                await listen(client, slow, 3_000, **{"Last-Event-ID": slow.last_id})
         return quick, slow
 
     with world.listening() as address:
