@@ -10,7 +10,8 @@ from types import TracebackType
 
 import psutil
 
-_EVERY_S = 0.25
+_EVERY_S = 1.0
+"""To sum up the pages of a process takes it some time, too."""
 
 
 @dataclass(frozen=True)
