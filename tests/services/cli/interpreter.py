@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 
 from dovetail.runtime.processes import interpreters
 from dovetail.runtime.processes.own_fork_server import ForkServer
+from tests.services.worker.lanes import until
 
 PRELOADED = "dovetail.services.cli.forked.preloaded"
 START = [sys.executable, "-m", "dovetail.services.cli.start"]
@@ -15,8 +15,6 @@ _PATIENCE_S = 30.0
 
 def ready(modules: list[str], environment: dict[str, str]) -> ForkServer:
     server = ForkServer(modules, environment)
-    deadline_s = time.monotonic() + _PATIENCE_S
-    while not server.is_ready and time.monotonic() < deadline_s:
-        time.sleep(0.05)
+    until(lambda: server.is_ready, _PATIENCE_S)
     interpreters.announce(server.pid, server.address)
     return server

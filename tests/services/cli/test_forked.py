@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from dovetail.services.stack.processes import ProcessIdentity
 from dovetail.services.stack.state import StackState, write_state
 from tests.services.cli.interpreter import PRELOADED, START, ready
 from tests.services.cli.test_imports import libraries_of, modules_of
+from tests.services.worker.lanes import until
 
 _HERE = [sys.executable, "-m", "dovetail.services.cli.main"]
 _PATIENCE_S = 30.0
@@ -124,13 +124,6 @@ def command_of(server: ForkServer) -> psutil.Process:
     return command
 
 
-def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + _PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "kill"])
 def test_a_signal_ends_it(
     server: ForkServer, folder: Path, environment: dict[str, str], number: signal.Signals, code: int
@@ -195,10 +188,7 @@ def test_it_goes_on_when_the_stack_has_ended(environment: dict[str, str], state:
 def test_code_that_was_changed_since_the_stack_came_up_is_loaded_anew(
     environment: dict[str, str], state: None, folder: Path
 ) -> None:
-    outdated = (
-        "from dovetail.services.cli.forked import loaded_code\nloaded_code._AS_LOADED = {'/no/such.py': (0, 0)}\n"
-    )
-    (folder / "outdated.py").write_text(outdated)
+    (folder / "outdated.py").write_text(_OUTDATED)
     server = ready([PRELOADED, "outdated"], environment)
     with following(folder, environment) as process:
         assert "dovetail.services.cli.main" in command_of(server).cmdline()
