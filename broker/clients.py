@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,12 +16,13 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from dovetail.broker.address import BrokerAddress
-from dovetail.broker.errors import broker_errors
+from dovetail.broker.errors import BrokerError, broker_errors
 
 ClientSettings = Mapping[str, Any]
 """Settings of librdkafka, by name."""
 
 _CLIENT_ID = "dovetail"
+_CONNECT_S = 1.0
 _LOG = logging.getLogger("librdkafka")
 _LOG.addHandler(logging.NullHandler())
 _LOG.propagate = False
@@ -67,11 +69,20 @@ class TopicProducer(Producer):
     flush = _raising(Producer.flush)
     purge = _raising(Producer.purge)
     produce_batch = _raising(Producer.produce_batch)
-    init_transactions = _raising(Producer.init_transactions)
+    _list_topics = _raising(Producer.list_topics)
+    _init_transactions = _raising(Producer.init_transactions)
     begin_transaction = _raising(Producer.begin_transaction)
     send_offsets_to_transaction = _raising(Producer.send_offsets_to_transaction)
     commit_transaction = _raising(Producer.commit_transaction)
     abort_transaction = _raising(Producer.abort_transaction)
+
+    def init_transactions(self, timeout: float = -1.0) -> None:
+        """Once there is a connection: the library asks for the coordinator at once, and where it is not connected yet
+        not again for half a second.
+        """
+        with suppress(BrokerError):
+            self._list_topics(timeout=_CONNECT_S)
+        self._init_transactions(timeout)
 
 
 class Admin(AdminClient):

@@ -23,3 +23,16 @@ def test_a_command_that_needs_no_client_imports_none() -> None:
     clients = {"redis", "clickhouse_driver", "psycopg", "pymysql", "prompt_toolkit"}
     code = f"import sys, dovetail.services.cli.session_commands; print(*sorted({clients!r} & set(sys.modules)))"
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split() == []
+
+
+def test_a_process_of_a_lookup_query_loads_nothing_to_plan_it_or_to_make_its_app() -> None:
+    code = f"""
+import importlib, sys
+for module in {PRELOADED!r}:
+    importlib.import_module(module)
+from dovetail.services.worker.query.warm_up import warm_up
+before = set(sys.modules)
+warm_up()
+print(*sorted(set(sys.modules) - before))
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split() == []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import faust
+from faust.tables import TableManager
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.clients import faust_settings
@@ -31,6 +32,13 @@ class AppSettings:
     session_timeout_s: float = 10.0
 
 
+class NoTables(TableManager):
+    """Of an app that has no tables. Faust would wait a second for some to be declared."""
+
+    async def sleep(self, n: Any) -> None:
+        await super().sleep(0)
+
+
 def lookup_app(
     identity: str, brokers: BrokerAddress, topic: str, lanes: Lanes, data_dir: Path, settings: AppSettings
 ) -> Any:
@@ -40,6 +48,7 @@ def lookup_app(
         **faust_settings(brokers),
         broker_credentials=credentials(brokers.security),
         store="memory://",
+        TableManager=NoTables,
         datadir=str(data_dir),
         web_enabled=False,
         autodiscover=False,

@@ -76,6 +76,8 @@ _LOOK_S = 0.2
 _WATCH_S = 5.0
 _SWITCH_S = 0.0005
 _LONGEST_END_S = 15.0
+_MORE_OBJECTS = 1_000_000
+"""Than there were before: a batch does not make so many."""
 _STANDSTILL_S = 30.0
 _LET_GO_SESSIONS = 4
 """Silence of so many sessions' length: after one the group has noticed, and its next round is begun."""
@@ -426,10 +428,9 @@ def main(given: Sequence[str] | None = None) -> int:
     settings = read_settings()
     configure_logs(settings.log_level, settings.log_format)
     arguments.files = arguments.files or settings.data_dir / "worker" / "alone"
-    # Cached rows are many and live long: looking through all of them for cycles, which they have none, takes longer
-    # than answering does.
+    # Rows are many, and have no cycles: looking through those of a batch for some takes half as long as to answer it.
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(_MORE_OBJECTS, 20, 20)
     # A thread that comes back from the network waits so long for one that computes, for each piece of an answer.
     sys.setswitchinterval(_SWITCH_S)
     try:

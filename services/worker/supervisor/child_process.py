@@ -28,7 +28,7 @@ from dovetail.services.commands.command_codec import Command, Outcome, command_b
 from dovetail.services.worker.query.pulse import PulseListener
 
 MODULE = "dovetail.services.worker.query.child"
-PRELOADED = (MODULE, *ON_DEMAND)
+PRELOADED = (MODULE, *ON_DEMAND, "dovetail.services.worker.query.warm_up")
 _LISTENER = 100
 """The number of the listening socket in the child, out of the way of those that the child opens."""
 _PULSE = 101
