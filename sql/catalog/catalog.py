@@ -51,6 +51,7 @@ class Catalog:
         self._python_functions = python_functions
         self._engine = engine
         self._writing = engine.execution_options(writes=True)
+        self._noting = engine.execution_options(writes=True, durable=False)
         self._wishes = Wishes(engine)
 
     @staticmethod
@@ -284,7 +285,7 @@ class Catalog:
 
     def renew(self, name: str, lease_ms: int) -> None:
         """Somebody answers for the living query of this name until ``lease_ms``; nothing where there is none."""
-        with self._write() as connection:
+        with self._note() as connection:
             found = stored_queries.find(connection, name)
             for query in stored_queries.fragments(connection, found.view) if found is not None else ():
                 stored_queries.update(connection, query.id, lease_ms=lease_ms)
@@ -312,7 +313,7 @@ class Catalog:
             said["error"] = error
         if progress is not None:
             said["progress"] = dict(progress)
-        with self._write() as connection:
+        with self._note() as connection:
             stored_queries.update(connection, query_id, **said)
 
     def set_checkpoint(self, query_id: int, checkpoint: str) -> None:
@@ -349,7 +350,7 @@ class Catalog:
 
     def worker_seen(self, worker: Worker, now_ms: int) -> None:
         """A sign of life, with what the worker has to say of itself."""
-        with self._write() as connection:
+        with self._note() as connection:
             workers.put(connection, replace(worker, seen_ms=now_ms))
 
     def workers(self, since_ms: int) -> list[Worker]:
@@ -359,7 +360,7 @@ class Catalog:
 
     def note_runner_gone(self, engine: str) -> None:
         """Nobody runs the queries of an engine: those that were said to run are RECOVERING until one says so again."""
-        with self._write() as connection:
+        with self._note() as connection:
             stored_queries.note_runner_gone(connection, engine)
 
     def worker_gone(self, worker_id: str) -> None:
@@ -385,7 +386,7 @@ class Catalog:
 
     def renew_leadership(self, held: Leadership, until_ms: int) -> bool:
         """Whether it is still held. To give it back is to renew it until a time that has passed."""
-        with self._write() as connection:
+        with self._note() as connection:
             return leaderships.renew(connection, held, until_ms)
 
     # -- transactions --
@@ -402,6 +403,12 @@ class Catalog:
     @contextmanager
     def _write(self) -> Iterator[Connection]:
         with _answering(self._engine), self._writing.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _note(self) -> Iterator[Connection]:
+        """A ``_write`` of what is said again before long: a loss of power may take it back."""
+        with _answering(self._engine), self._noting.begin() as connection:
             yield connection
 
     @contextmanager

@@ -15,14 +15,20 @@ BUSY_TIMEOUT_MS = 15_000
 """How long a process waits for another one to finish its transaction (SQLite)."""
 
 METADATA = sa.MetaData()
+_MYSQL = ("mysql", "mariadb")
 # MySQL compares text without regard to case unless told otherwise; names here are case-sensitive.
-_NAME = sa.String(255).with_variant(sa.String(255, collation="utf8mb4_bin"), "mysql")
-_ID = sa.String(64).with_variant(sa.String(64, collation="utf8mb4_bin"), "mysql")
-_LONG = sa.Text().with_variant(sa.Text(2**24 - 1), "mysql")
+_NAME = sa.String(255).with_variant(sa.String(255, collation="utf8mb4_bin"), *_MYSQL)
+_ID = sa.String(64).with_variant(sa.String(64, collation="utf8mb4_bin"), *_MYSQL)
+_LONG = sa.Text().with_variant(sa.Text(2**24 - 1), *_MYSQL)
 
-RELATIONS = sa.Table(
+
+def _table(name: str, *columns: sa.Column[Any], **options: Any) -> sa.Table:
+    """Of the whole of Unicode, whatever the character set of the database is."""
+    return sa.Table(name, METADATA, *columns, mysql_charset="utf8mb4", mariadb_charset="utf8mb4", **options)
+
+
+RELATIONS = _table(
     "relations",
-    METADATA,
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("name", _NAME, nullable=False, unique=True),
     sa.Column("what", sa.String(16), nullable=False),
@@ -36,17 +42,15 @@ RELATIONS = sa.Table(
 ``former_ddl``: of one that got another query while it ran, its definition before; ``altered_ms``: when that was.
 """
 
-USES = sa.Table(
+USES = _table(
     "uses",
-    METADATA,
     sa.Column("name", _NAME, primary_key=True),
     sa.Column("used", _NAME, primary_key=True),
 )
 """``name`` cannot live without ``used``: a view and what it reads or writes, an index and its stream."""
 
-QUERIES = sa.Table(
+QUERIES = _table(
     "queries",
-    METADATA,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("name", _NAME, nullable=False, index=True),
     sa.Column("sql", _LONG, nullable=False),
@@ -68,18 +72,16 @@ QUERIES = sa.Table(
     sqlite_autoincrement=True,
 )
 
-MADE_TOPICS = sa.Table(
+MADE_TOPICS = _table(
     "made_topics",
-    METADATA,
     sa.Column("id", _ID, primary_key=True),
     sa.Column("name", sa.String(255), nullable=False),
     sa.Column("made_ms", sa.BigInteger, nullable=False),
 )
 """``id`` is the broker's: a topic of the same name in another cluster, or made again by somebody else, is another."""
 
-WORKERS = sa.Table(
+WORKERS = _table(
     "workers",
-    METADATA,
     sa.Column("id", sa.String(255), primary_key=True),
     sa.Column("host", sa.String(255), nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
@@ -89,9 +91,8 @@ WORKERS = sa.Table(
     sa.Column("seen_ms", sa.BigInteger, nullable=False),
 )
 
-LEADERS = sa.Table(
+LEADERS = _table(
     "leaders",
-    METADATA,
     sa.Column("name", _NAME, primary_key=True),
     sa.Column("holder", sa.String(255), nullable=False),
     sa.Column("until_ms", sa.BigInteger, nullable=False),
@@ -101,9 +102,9 @@ LEADERS = sa.Table(
 
 VERSION = 1
 """Raised by a release whose tables an earlier one could not read, or would write to the harm of the later one."""
-FORMAT = sa.Table("catalog_format", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
+FORMAT = _table("catalog_format", sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
 """One row. A catalog without it is older than the table, and of version 1."""
-IDENTITY = sa.Table("catalog_identity", METADATA, sa.Column("identity", sa.String(64), primary_key=True))
+IDENTITY = _table("catalog_identity", sa.Column("identity", sa.String(64), primary_key=True))
 """One row at most: what tells the catalog from all others, whatever its address."""
 
 
@@ -162,10 +163,14 @@ def _share_file(connection: Any, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     write_ahead(connection)
-    connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def _begin(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if not options.get("writes", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # With NORMAL the last transactions may be gone after a loss of power.
+    connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if options.get('durable', True) else 'NORMAL'}")
     # A writer takes its lock before it reads: one that read first could find its snapshot outdated, and fail.
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
