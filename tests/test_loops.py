@@ -129,7 +129,7 @@ def store_watch(fault: Fault, _folder: Path) -> Iterator[None]:
 def sole_holder(fault: Fault, folder: Path) -> Iterator[None]:
     fault.put_into(Catalog, "renew_leadership")
     with closing(Catalog.open(f"sqlite:///{folder / 'catalog.db'}")) as catalog:
-        holder = SoleHolder(catalog, "spark", "running it", lost=lambda: None)
+        holder = SoleHolder(catalog, "spark", "running it", lost=lambda _: None)
         yield
         holder.release()
 

@@ -609,8 +609,10 @@ def _say_of_all(catalog: Catalog, trouble: str) -> str:
     return trouble
 
 
-def _end_at_once() -> None:
-    """Another runner has the catalog: what this one held is that one's. Its open transactions are fenced."""
-    _LOG.error("another runner has taken the catalog over: this one was away for too long, and ends")
+def _end_at_once(why: str) -> None:
+    """Another runner has the catalog, or may have it: what this one held is that one's. Its open transactions are
+    fenced.
+    """
+    _LOG.error("this runner ends: its lease of the catalog is over: %s", why)
     logging.shutdown()
     os._exit(1)

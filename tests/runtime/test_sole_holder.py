@@ -6,14 +6,18 @@ import itertools
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
-from dovetail.changelog.errors import StackError
+from dovetail.changelog.errors import ServiceUnavailable, StackError
 from dovetail.runtime.sole_holder import LEASE_S, SoleHolder
 from dovetail.sql.catalog import Catalog, Leadership
+from dovetail.sql.catalog.metadata_tables import engine_for
+from tests.services.worker.lanes import until
 
 FAR_MS = 1 << 60
 NOW_MS = 1_704_110_400_000
@@ -32,8 +36,8 @@ def held_by(catalog: Catalog, holder: str, until_ms: int = FAR_MS) -> Leadership
     return catalog.take_leadership(Leadership("spark", holder, until_ms), now_ms=0)
 
 
-def unexpected() -> None:
-    raise AssertionError("the lease was not lost")
+def unexpected(why: str) -> None:
+    raise AssertionError(f"the lease was not lost: {why}")
 
 
 class Clock:
@@ -112,9 +116,67 @@ def test_what_is_given_back_is_free(catalog: Catalog) -> None:
 
 
 def test_one_that_was_away_for_too_long_learns_of_it(catalog: Catalog) -> None:
-    lost = threading.Event()
-    holder = SoleHolder(catalog, "spark", "running it", lost.set)
+    lost = Losses()
+    holder = SoleHolder(catalog, "spark", "running it", lost)
     catalog.take_leadership(Leadership("spark", "elsewhere:1", FAR_MS), now_ms=FAR_MS + 1)
     assert lost.wait(30)
+    assert "another process has taken it over" in lost.why
     holder.release()
     assert catalog.leadership("spark") == Leadership("spark", "elsewhere:1", FAR_MS, 2)
+
+
+class Losses(threading.Event):
+    why = ""
+
+    def __call__(self, why: str) -> None:
+        self.why = why
+        self.set()
+
+
+class CutOff(Catalog):
+    """A catalog that this process does not reach."""
+
+    writes = reads = True
+
+    def renew_leadership(self, held: Leadership, until_ms: int) -> bool:
+        if not self.writes:
+            raise ServiceUnavailable("cut off")
+        return super().renew_leadership(held, until_ms)
+
+    def leadership(self, name: str) -> Leadership | None:
+        if not self.reads:
+            raise ServiceUnavailable("cut off")
+        return super().leadership(name)
+
+
+def test_one_that_cannot_reach_the_catalog_ends_before_another_one_begins(catalog: Catalog, tmp_path: Path) -> None:
+    cut_off = CutOff(engine_for(make_url(f"sqlite:///{tmp_path / 'catalog.db'}")))
+    lost, begun_s = Losses(), time.monotonic()
+    holder = SoleHolder(cut_off, "spark", "running it", lost)
+    cut_off.writes = cut_off.reads = False
+    assert lost.wait(2 * LEASE_S)
+    assert time.monotonic() - begun_s < LEASE_S
+    assert "could not be reached" in lost.why
+    holder.release()
+
+
+def test_one_that_reads_that_the_lease_is_its_own_goes_on_where_nothing_can_be_written(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    cut_off = CutOff(engine_for(make_url(f"sqlite:///{tmp_path / 'catalog.db'}")))
+    lost, clock = Losses(), Clock()
+    holder = SoleHolder(cut_off, "spark", "running it", lost, clock, clock.pause)
+    cut_off.writes = False
+    for _ in range(3):
+        clock.now_s += LEASE_S - 2
+        until(lambda: holder._sure_s == clock.now_s)  # noqa: SLF001
+    assert not lost.is_set()
+    assert catalog.take_leadership(Leadership("spark", "elsewhere:1", FAR_MS), now_ms=FAR_MS + 1).epoch == 2
+    assert lost.wait(30)
+    holder.release()
+
+
+def test_a_process_of_the_same_name_and_number_may_be_another_container(catalog: Catalog) -> None:
+    held = held_by(catalog, f"{HOST}:{os.getpid()}", NOW_MS)
+    with pytest.raises(StackError):
+        tried(catalog, held, Clock(NOW_MS + 2_000))
