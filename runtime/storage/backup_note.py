@@ -21,9 +21,10 @@ def note_backup(checkpoint: Storage, now_ms: int) -> None:
 
 
 def has_backup(checkpoint: Storage, now_ms: int) -> bool:
-    """Whether there may be a backup that can still be restored."""
+    """Whether there may be a backup that can still be restored: also where the note of it cannot be read."""
     try:
-        noted = json.loads(checkpoint.read(_NOTE))
+        return now_ms - int(json.loads(checkpoint.read(_NOTE))["at_ms"]) < _WEEK_MS
     except FileNotFoundError:
         return False
-    return bool(now_ms - noted["at_ms"] < _WEEK_MS)
+    except (ValueError, KeyError, TypeError):
+        return True

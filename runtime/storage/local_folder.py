@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -44,10 +44,14 @@ class LocalFolder:
     def put(self, name: str, content: bytes) -> None:
         path = self._made(name)
         unfinished = path.with_name(f".{path.name}.tmp")
-        unfinished.write_bytes(content)
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         # Hadoop's sum of the former content, where it has written that.
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
         unfinished.replace(path)
+        sync_path(path.parent)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[pa.NativeFile]:
@@ -66,6 +70,12 @@ class LocalFolder:
 
     def clear(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def sync(self) -> None:
+        if self.folder.exists():
+            for path in [*self.folder.rglob("*"), self.folder, self.folder.parent]:
+                with suppress(FileNotFoundError):  # Spark removes what it needs no more
+                    sync_path(path)
 
     def _made(self, name: str) -> Path:
         path = self.folder / name

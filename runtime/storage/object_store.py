@@ -104,6 +104,9 @@ class ObjectStore:
         with self._errors_translated(), suppress(FileNotFoundError):
             self._files.delete_dir(self._key("").rstrip("/"))
 
+    def sync(self) -> None:
+        """A store has what it has taken."""
+
     def expect_bucket(self) -> None:
         """Raises StorageRefused or ServiceUnavailable where the bucket is not to be had: the cheapest question."""
         with self._errors_translated():

@@ -50,7 +50,9 @@ class Storage(Protocol):
 
     def size(self, name: str) -> int: ...
 
-    def put(self, name: str, content: bytes) -> None: ...
+    def put(self, name: str, content: bytes) -> None:
+        """Once this returns, the file survives a loss of power."""
+        ...
 
     def writing(self, name: str) -> AbstractContextManager[pa.NativeFile]:
         """For one that is too large to be put at once, and that nobody reads before another file names it."""
@@ -70,6 +72,10 @@ class Storage(Protocol):
 
     def clear(self) -> None:
         """Remove all that is in the place, and the place."""
+        ...
+
+    def sync(self) -> None:
+        """Once this returns, all that is in the place survives a loss of power."""
         ...
 
 

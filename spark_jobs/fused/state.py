@@ -129,6 +129,9 @@ class FusedState:
         return None
 
     def _make_durable(self, state: AttachedState, at: JsonOffsets) -> None:
+        # Of the two versions that are kept one is then no newer than the logs after a loss of power.
+        for log in ("offsets", "commits"):
+            self._job.checkpoint.inside(f"spark/{log}").sync()
         self._durable.save(state.store, state.copy.names, state.number, place(at))
         state.durable_s = time.time()
 

@@ -17,8 +17,8 @@ def note_alone(checkpoint: Storage, until_ms: int) -> None:
 
 
 def is_to_be_alone(checkpoint: Storage, now_ms: int) -> bool:
+    """Not where the note cannot be read: a view that fails its pack again is put out of it again."""
     try:
-        noted = json.loads(checkpoint.read(_NOTE))
-    except FileNotFoundError:
+        return now_ms < int(json.loads(checkpoint.read(_NOTE))["until_ms"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
-    return bool(now_ms < noted["until_ms"])

@@ -284,8 +284,10 @@ class Packs:
     def _candidate(self, query: Query, now_s: float) -> Candidate | None:
         """None where something stands against it, which is not asked again for a while."""
         origin = None
-        with suppress(DovetailError, OSError):
+        try:
             origin = self._packable(query)
+        except Exception as failure:  # noqa: BLE001 - whatever is wrong with one view, it runs as it does
+            _LOG.warning('"%s" runs alone: its checkpoint cannot be looked at: %s', query.name, failure)
         if origin is None:
             self._alone_until_s[query.id] = now_s + _ASK_AGAIN_S
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 import uuid
@@ -28,6 +29,7 @@ from dovetail.broker.transactional_writer import WriteTarget, behind_its_output,
 from dovetail.changelog.dead_letter import topic_of
 from dovetail.changelog.errors import DovetailError, ServiceUnavailable
 from dovetail.joins.dataflow.graph import Dataflow
+from dovetail.runtime.logs.query_logs import QueryLog
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.account.progress import Account, CommittedBatch, Progress
 from dovetail.spark_jobs.exchange import report, shuffle_block
@@ -50,11 +52,13 @@ from dovetail.spark_jobs.stages.job import Job
 from dovetail.spark_jobs.stages.level import LevelProcessor
 from dovetail.spark_jobs.stages.output import SinkStage
 from dovetail.spark_jobs.state.checkpoint import Checkpoint, JsonOffsets, parsed_offsets, place
+from dovetail.spark_jobs.state.damaged_tail import cut_damaged_tail
 from dovetail.spark_jobs.state.durable_runs import DurableRuns
 from dovetail.spark_jobs.state.relocation import rewrite_schema_paths
 from dovetail.spark_jobs.state.seed import Seed
 from dovetail.spark_jobs.state.uncommitted import forget_uncommitted
 
+_LOG = logging.getLogger("dovetail.runner")
 MARKS_PARTITIONS = 64
 """At the first start of all; a query of more buckets widens it."""
 _LOOK_S = 0.05
@@ -119,6 +123,8 @@ class RunningQuery:
         client = clients.admin(brokers)
         checkpoint = Checkpoint(storage)
         resumed = checkpoint.origin() is not None
+        if resumed:
+            _cut_damaged_tail(checkpoint, name)
         topic_ids = topic_ids_now(client, dataflow, resumed=resumed)
         beginning = cache(lambda: _beginning(client, dataflow, begin_at or {}))
         few = settings.few_buckets and not resumed and _has_little_to_read(client, dataflow, beginning())
@@ -140,6 +146,7 @@ class RunningQuery:
     def start_pack(session: SparkSession, job: Job, settings: JobSettings) -> RunningQuery:
         """Start a pack, or resume it. ``job``: as ``job_of_pack`` gives it. Raises as ``start``."""
         checkpoint = Checkpoint(job.checkpoint)
+        _cut_damaged_tail(checkpoint, job.name)
         return RunningQuery(session, _taken_over(job, checkpoint.expect_origin()), checkpoint, settings)
 
     # -- running
@@ -329,6 +336,11 @@ class RunningQuery:
         # Where that fails, the batches since the last version are run again.
         with suppress(DovetailError, OSError):
             settle_at_rest(self._job, replay=False)
+
+
+def _cut_damaged_tail(checkpoint: Checkpoint, name: str) -> None:
+    if said := cut_damaged_tail(checkpoint.spark):
+        QueryLog(_LOG, name).warning(said)
 
 
 def settle_at_rest(job: Job, *, replay: bool) -> None:

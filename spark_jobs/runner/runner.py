@@ -136,9 +136,18 @@ class Runner:
     def look(self) -> None:
         """One look at the catalog: bring every query nearer to what is wanted of it."""
         if self._packs.wanted:
-            self._packs.look(self._catalog.queries(), self._reconciler.busy)
+            self._look_at_packs()
         self._reconciler.look()
+        self._standstill.look()
         self.looked_s = time.monotonic()
+
+    def _look_at_packs(self) -> None:
+        """Which views share their batches is of less weight than that all of them run."""
+        queries = self._catalog.queries()
+        try:
+            self._packs.look(queries, self._reconciler.busy)
+        except Exception:  # noqa: BLE001 - as it says
+            _LOG.exception("packs cannot be looked at: a defect of Dovetail")
 
     def warm_up(self) -> None:
         """Where nothing runs, and the executors are this process, use the time."""

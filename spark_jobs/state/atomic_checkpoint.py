@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dovetail.broker.query_origin import ORIGIN_FILE, QueryOrigin
 from dovetail.runtime.storage.storage import Storage, copy_file
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
-from dovetail.spark_jobs.state.seed import sync
 
 
 @contextmanager
@@ -24,9 +23,8 @@ def atomic_checkpoint(place: Storage) -> Iterator[None]:
 
 def complete(place: Storage, origin: QueryOrigin) -> None:
     """Only what has an origin is a checkpoint: all else of it is on the disk by then."""
-    sync(place)
+    place.sync()
     place.put(ORIGIN_FILE, origin.text.encode())
-    sync(place)
 
 
 def copy_snapshots(checkpoint: Checkpoint, place: Storage) -> None:

@@ -81,6 +81,7 @@ class Checkpoint:
             history=begun.history,
             fused=fused,
         )
+        self.storage.sync()
         self.storage.put(ORIGIN_FILE, origin.text.encode())
         return origin
 

@@ -74,7 +74,7 @@ class DurableRuns:
         """None where one of its files is damaged."""
         try:
             return store_of(self._read(version.name), names, lambda file: read_arrow(self._storage, file))
-        except (FileNotFoundError, ValueError, KeyError, pa.ArrowException):
+        except (FileNotFoundError, ValueError, KeyError, TypeError, pa.ArrowException):
             names.forget_all()
             return None
 
@@ -88,13 +88,11 @@ class DurableRuns:
         name = f"{number:012d}-{now_ms()}-{names.attempt}{_MANIFEST}"
         manifest = {**manifest_of(store, names), "number": number, "place": place}
         self._storage.put(name, json.dumps(manifest).encode())
-        self._sync(name)
-        self._sync()
         if not there:
             self._sync("..")
         self._keep_newest()
 
-    def _sync(self, name: str = "") -> None:
+    def _sync(self, name: str) -> None:
         """Have a file on the disk, or the names in a folder; an object store has what it has taken."""
         if (folder := self._storage.folder) is not None:
             sync_path(folder / name)
@@ -114,7 +112,7 @@ class DurableRuns:
         try:
             manifest = self._read(name)
             return DurableVersion(manifest["number"], manifest["place"], name)
-        except (FileNotFoundError, ValueError, KeyError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
     def _read(self, name: str) -> Manifest:

@@ -9,7 +9,8 @@ attempt that never committed has a token nobody asks for. Absent, damaged or of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,7 +59,7 @@ class LocalCopy:
                 return None
             sizes = manifest["bytes"]
             return store_of(manifest, self.names, lambda file: self._opened(file, sizes[file]))
-        except (OSError, ValueError, KeyError, pa.ArrowException):
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
             self.names.forget_all()
             return None
 
@@ -67,7 +68,7 @@ class LocalCopy:
         too large, the disk full, or the directory removed meanwhile.
         """
         if store.unsorted or store.buffered_bytes > self._max_bytes:
-            self._keep_only([])
+            self._keep_only({})
             return False
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -75,9 +76,9 @@ class LocalCopy:
             unfinished = self._directory / f".{version.token}.tmp"
             unfinished.write_text(json.dumps(manifest))
             unfinished.replace(self._directory / version.manifest)
-            self._keep_only(_last_two(self._directory.glob("*.json"), version.number))
+            self._keep_only(self._last_two(version.number))
         except OSError:
-            self._keep_only([])
+            self._keep_only({})
             return False
         return True
 
@@ -96,19 +97,25 @@ class LocalCopy:
             sizes[path.name] = path.stat().st_size
         return {**manifest_of(store, self.names), "boot": _boot(), "bytes": sizes}
 
-    def _keep_only(self, manifests: Iterable[Path]) -> None:
+    def _last_two(self, number: int) -> dict[Path, Manifest]:
+        """The version just written and the one before: it is asked for again if this one does not commit. A manifest of
+        before a crash of the machine is none.
+        """
+        found: dict[Path, Manifest] = {}
+        for path in self._directory.glob("*.json"):
+            if int(path.name.split("-")[0]) >= number - 1:
+                with suppress(ValueError, KeyError, TypeError):
+                    manifest = json.loads(path.read_bytes())
+                    if manifest["boot"] == _boot():
+                        found[path] = manifest
+        return found
+
+    def _keep_only(self, manifests: Mapping[Path, Manifest]) -> None:
         """Remove every file that none of ``manifests`` names. A worker that has one mapped keeps its mapping."""
-        kept = {path.name for path in manifests}
-        for path in list(manifests):
-            kept.update(files_of(json.loads(path.read_bytes())))
+        kept = {path.name for path in manifests}.union(*map(files_of, manifests.values()))
         for path in self._directory.glob("*"):
             if path.name not in kept:
                 path.unlink(missing_ok=True)
-
-
-def _last_two(manifests: Iterable[Path], number: int) -> list[Path]:
-    """The version just written and the one before: it is asked for again if this one does not commit."""
-    return [path for path in manifests if int(path.name.split("-")[0]) >= number - 1]
 
 
 def _boot() -> str:

@@ -16,7 +16,6 @@ from contextlib import ExitStack, suppress
 import pyarrow as pa
 
 from dovetail.joins.state.store import RunEntry, RunStore
-from dovetail.runtime.storage.local_folder import sync_path
 from dovetail.runtime.storage.storage import Storage
 from dovetail.spark_jobs.state.arrow_files import read_arrow
 from dovetail.spark_jobs.state.checkpoint import Checkpoint
@@ -76,6 +75,7 @@ class Seed:
     def drop_once_committed(self) -> None:
         """It has gone into the state with the first batch."""
         if not self.spent and self._checkpoint.committed() is not None:
+            self._checkpoint.spark.sync()
             self.storage.clear()
             self.spent = True
 
@@ -101,13 +101,3 @@ class SeedWriter:
 
     def __exit__(self, *_: object) -> None:
         self._files.close()
-
-
-def sync(place: Storage) -> None:
-    """Have all of ``place`` on the disk, where it is a folder: an object store has what it has taken. A place that has
-    nothing yet is none.
-    """
-    if place.folder is None or not place.folder.exists():
-        return
-    for path in [*place.folder.rglob("*"), place.folder, place.folder.parent]:
-        sync_path(path)

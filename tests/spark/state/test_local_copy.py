@@ -119,6 +119,18 @@ def test_a_copy_from_before_a_crash_of_the_machine_is_a_miss(
     assert copy.load(FIRST) is None
 
 
+@pytest.mark.parametrize("content", ["", "\0" * 40, "{}", "[]"])
+def test_a_manifest_that_a_loss_of_power_has_emptied_stands_in_nobody_s_way(
+    tmp_path: Path, copy: LocalCopy, store: RunStore, content: str
+) -> None:
+    folder = tmp_path / "1-0"
+    folder.mkdir()
+    (folder / "000000000005-before.json").write_text(content)
+    assert copy.save(store, StateVersion(5, "now"))
+    assert copy.load(StateVersion(5, "now")) is not None
+    assert not (folder / "000000000005-before.json").exists()
+
+
 def test_a_state_above_the_limit_leaves_no_copy(tmp_path: Path, store: RunStore) -> None:
     small = LocalCopy(tmp_path / "1-0", max_bytes=10)
     small.save(store, FIRST)
