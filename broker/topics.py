@@ -22,6 +22,7 @@ Offsets = dict[str, dict[int, int]]
 _CALL_S = 10.0
 _LOOK_S = 0.02
 _ELECTION_S = 2.0
+_KEEPS_ALL = {"retention.ms": "-1"}
 FRAME_BYTES = 512
 """What a batch of one message has around it, at the most."""
 
@@ -56,9 +57,11 @@ def _unanswered(topic: str, error: BrokerError) -> DovetailError:
 
 
 def ensure(client: Admin, wanted: Mapping[str, int]) -> None:
-    """Make every topic of ``wanted`` (name → partitions) that is not there; one that is stays as it is."""
+    """Make every topic of ``wanted`` (name → partitions) that is not there; one that is stays as it is. Of one that is
+    made no record goes for its age.
+    """
     existing = client.list_topics(timeout=_CALL_S).topics
-    missing = [NewTopic(name, count) for name, count in wanted.items() if name not in existing]
+    missing = [NewTopic(name, count, config=_KEEPS_ALL) for name, count in wanted.items() if name not in existing]
     for made in client.create_topics(missing).values() if missing else ():
         try:
             answer(made, _CALL_S)
@@ -67,6 +70,18 @@ def ensure(client: Admin, wanted: Mapping[str, int]) -> None:
                 raise
     for topic in missing:
         _await_leaders(client, topic.topic)
+
+
+def expect_output(client: Admin, topic: str) -> None:
+    """Raises ServiceUnavailable where the topic that a query has written to is not there: made again, and empty, it
+    would lack the rows that later changes take back.
+    """
+    if topic not in known_ids(client, [topic], _CALL_S):
+        raise ServiceUnavailable(
+            f'the output topic "{topic}" is gone, and with it the rows that were written',
+            where=f'topic "{topic}"',
+            fix="bring it back, and the query goes on; or DROP what writes it, and create it again",
+        )
 
 
 def widen(client: Admin, topic: str, count: int) -> None:
@@ -144,9 +159,8 @@ def ids_again(client: Admin, names: Iterable[str]) -> dict[str, str]:
     try:
         return ids(client, names)
     except UnknownName as failure:
-        raise ServiceUnavailable(
-            failure.what, where=failure.where, fix="the query waits for it, or drop it"
-        ) from failure
+        gone = failure.what.replace("does not exist", "is gone")
+        raise ServiceUnavailable(gone, where=failure.where, fix="the query waits for it, or drop it") from failure
 
 
 def _await_leaders(client: Admin, topic: str) -> None:

@@ -51,6 +51,7 @@ class WriteTarget:
     message_bytes      the largest message that the output topic takes
     dead_letter_bytes  and that of what could not be used
     late_bytes         and that of late rows
+    batch_bytes        the least of these: a topic's limit is that of a batch of messages
     epoch              another one for each start of the query: a writer of an earlier one writes no more
     replayed_until     batches up to this number are run again as they were, and are skipped where they were written
     """
@@ -63,6 +64,7 @@ class WriteTarget:
     message_bytes: int = MESSAGE_BYTES
     dead_letter_bytes: int = MESSAGE_BYTES
     late_bytes: int = MESSAGE_BYTES
+    batch_bytes: int = MESSAGE_BYTES
     epoch: str = ""
     replayed_until: int = -1
 
@@ -298,6 +300,7 @@ def transactional_producer(target: WriteTarget, partition: int) -> TopicProducer
         "retry.backoff.ms": 20,
         "compression.type": "lz4",
         "message.max.bytes": max(target.message_bytes, target.dead_letter_bytes, target.late_bytes) + FRAME_BYTES,
+        "batch.size": min(target.batch_bytes, MESSAGE_BYTES),
         "queue.buffering.max.messages": 2 * QUEUE_BYTES // OVERHEAD_BYTES,
         "queue.buffering.max.kbytes": 2 * QUEUE_BYTES // 1024 - 1,
         **clients.QUICK_RETURN,

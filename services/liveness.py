@@ -14,6 +14,7 @@ from dovetail.sql.engines import Engine
 DOWN = "down"
 _FURTHEST_MS = int(2 * LEASE_S * 1000)
 """A lease that ends later was written before the clock was set back: a runner that lives has renewed it since."""
+_LONG_S = 60
 _AT_REST = (Actual.FAILED, Actual.PAUSED)
 """What is so whether or not a runner is there."""
 
@@ -74,9 +75,15 @@ def query_status(query: Query, away: Set[str]) -> QueryStatus:
 
 def _why(query: Query) -> str:
     if not query.next_try_ms:
-        return query.error
+        return query.error or _under_way(query)
     at = datetime.fromtimestamp(query.next_try_ms / 1000, UTC)
     return f"{query.error}\n  next:  it is started again at {at:%H:%M:%S} UTC"
+
+
+def _under_way(query: Query) -> str:
+    """Of a batch that takes long; '' of one that does not."""
+    under_way_s = query.progress.get("under_way_s", 0)
+    return f"a batch has been under way for {under_way_s} s" if under_way_s >= _LONG_S else ""
 
 
 def account(unwell: Iterable[QueryStatus]) -> str:

@@ -44,6 +44,7 @@ from dovetail.services.worker.query.worker_lease import WorkerLease
 from dovetail.services.worker.supervisor.child_process import Child
 from dovetail.spark_jobs.rescaling import rescale
 from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch
+from dovetail.spark_jobs.runner.jvm_watch import JvmUse, JvmWatch
 from dovetail.spark_jobs.source.ends_watch import EndsAnswer, EndsWatch, WatchedEnds
 from dovetail.sql.catalog import Catalog
 from tests.dictionaries.cache_world import definition
@@ -132,6 +133,15 @@ def sole_holder(fault: Fault, folder: Path) -> Iterator[None]:
         holder = SoleHolder(catalog, "spark", "running it", lost=lambda _: None)
         yield
         holder.release()
+
+
+@contextmanager
+def jvm_watch(fault: Fault, _folder: Path) -> Iterator[None]:
+    watch = JvmWatch(lambda: JvmUse(0.1, 0.1))
+    fault.put_into(watch, "_use")
+    watch.start()
+    yield
+    watch.stop()
 
 
 @contextmanager
@@ -265,6 +275,7 @@ LOOPS = {
     "services/worker/query/worker_lease.py": worker_lease,
     "services/worker/supervisor/child_process.py": log_of_child,
     "spark_jobs/rescaling/rescale.py": reporting_size,
+    "spark_jobs/runner/jvm_watch.py": jvm_watch,
     "spark_jobs/runner/executor_watch.py": executor_watch,
     "spark_jobs/source/ends_watch.py": ends_watch,
 }

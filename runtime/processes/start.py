@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dovetail.changelog.errors import DovetailError
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
 from dovetail.runtime.logs.process_log import configure_logs
+from dovetail.runtime.processes.descriptors import raise_descriptor_limit
 from dovetail.runtime.processes.own_files import keep_to_owner
 from dovetail.runtime.settings import Settings, read_settings
 
@@ -21,6 +22,7 @@ def exit_code_of(serve: Callable[[Settings], None]) -> int:
     """
     try:
         settings = read_settings()
+        raise_descriptor_limit()
         keep_to_owner(settings.data_dir)
         configure_logs(settings.log_level, settings.log_format)
         warn_of_unknown(_LOG.warning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -26,6 +27,11 @@ _TYPED = re.compile(
     r"(?:\n  where: (?P<where>.*?))?(?:\n  fix:   (?P<fix>.*?))?(?=\n SQLSTATE|\n\s*\n|\n\s+at |\Z)",
     re.MULTILINE | re.DOTALL,
 )
+_KINDS: Mapping[str, type[DovetailError]] = {
+    name: kind
+    for name, kind in vars(dovetail.changelog.errors).items()
+    if isinstance(kind, type) and issubclass(kind, DovetailError)
+}
 _BROKER = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|Coordinator|BrokerNotAvailable)\w*Exception[^\n]*"
     r"|(?<=\.BrokerError: the broker did not answer): [^\n]*"
@@ -113,11 +119,8 @@ def error_from_spark(text: str, where: str) -> DovetailError:
     What quotes a record may do so in a line of megabytes, in which patterns would be sought for hours.
     """
     text = "\n".join(line[:_LONGEST_LINE] for line in text.split("\n"))
-    if found := _TYPED.search(text):
-        kind = getattr(dovetail.changelog.errors, found["kind"])
-        error = kind(found["what"], where=_joined(where, found["where"] or ""), fix=found["fix"] or "")
-        assert isinstance(error, DovetailError)
-        return error
+    if (found := _TYPED.search(text)) and (kind := _KINDS.get(found["kind"])):
+        return kind(found["what"], where=_joined(where, found["where"] or ""), fix=found["fix"] or "")
     if error := _of_store(text, where):
         return error
     if lost := _BROKER.search(text):

@@ -48,6 +48,10 @@ class QueriesFigures(Collector):
         yield _each(running, [query for query in queries if query.desired is Desired.RUNNING], _running)
         batch = GaugeMetricFamily("dovetail_query_batch_seconds", "time that the last batch took", labels=["query"])
         yield _each(batch, queries, lambda query: query.progress.get("batch_ms", 0) / 1000)
+        under_way = GaugeMetricFamily(
+            "dovetail_query_batch_under_way_seconds", "for how long a batch has been, 0 where none is", labels=["query"]
+        )
+        yield _each(under_way, queries, lambda query: query.progress.get("under_way_s", 0))
         yield from _state(queries)
         yield from _watermarks(queries)
         yield self._lag(queries)

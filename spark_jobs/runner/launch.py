@@ -97,13 +97,13 @@ class Launcher:
         """Have the state of one at rest in its checkpoint, though its next batch comes to no end. Raises as
         ``started_pack``.
         """
-        settle_at_rest(self._job_of_pack(pack, members, self.settings.job), replay=True)
+        settle_at_rest(self._job_of_pack(pack, members, replace(self.settings.job, drain_only=True)), replay=True)
 
     def _job_of_pack(self, pack: Storage, members: Mapping[str, Query], settings: JobSettings) -> Job:
         jobs, failures = [], []
         for key, query in members.items():
             try:
-                jobs.append(self._member(key, query))
+                jobs.append(self._member(key, query, drain_only=settings.drain_only))
             except DovetailError as failure:
                 blame(failure, key)
                 failures.append(failure)
@@ -111,7 +111,7 @@ class Launcher:
             raise _for_all(failures)
         return job_of_pack(self.session, self.brokers, pack, jobs, settings)
 
-    def _member(self, key: str, query: Query) -> Job:
+    def _member(self, key: str, query: Query, *, drain_only: bool) -> Job:
         """Raises CheckpointMismatch, RecordsGone where it is another view, or reads another topic, than it was."""
         plan, place = self.plan(query), self.checkpoint(query)
         fragment, origin = plan.fragment(query.name), Checkpoint(place).expect_origin()
@@ -120,7 +120,7 @@ class Launcher:
         origin.expect_plan(query.name, fragment.fingerprint, fragment.explain(), where=place.location)
         there = topic_ids_now(clients.admin(self.brokers), fragment.dataflow, resumed=True)
         refuse_other_topics(origin.topic_ids, there, query.name)
-        settings = self.job_settings(plan)
+        settings = replace(self.job_settings(plan), drain_only=drain_only)
         job = job_of(
             self.session,
             fragment.dataflow,

@@ -37,6 +37,14 @@ class PackAtWork:
         self._look()
         return self._at_work
 
+    @property
+    def waits(self) -> str:
+        return self._running.waits
+
+    @property
+    def under_way_s(self) -> float:
+        return self._running.under_way_s
+
     def progress(self, member: int) -> Progress:
         self._look()
         return self._running.noted(member)
@@ -95,3 +103,11 @@ class PackedQuery:
     @property
     def at_work(self) -> bool:
         return self.running.at_work
+
+    @property
+    def waits(self) -> str:
+        return self.running.waits
+
+    @property
+    def under_way_s(self) -> float:
+        return self.running.under_way_s

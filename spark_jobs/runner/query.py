@@ -87,6 +87,8 @@ class RunningQuery:
         self._noting = threading.Lock()
         """The members of a pack are looked at by several threads."""
         self._noted_in_silence: int | None = None
+        self._moved_s = time.monotonic()
+        """When it was last seen to be at rest, or a batch to end."""
         self.at_fault: frozenset[str] = frozenset()
         """Once a pack has failed: the keys of the members that it has failed for; empty where nobody knows."""
         self._seed = Seed(checkpoint.storage)
@@ -182,11 +184,13 @@ class RunningQuery:
     def _advance(self) -> None:
         """Take note of what Spark has finished. To ask it costs processor time, so of a silent query once."""
         with self._noting:
-            silence = self._silence()
+            silence, before = self._silence(), self._batch
             if silence is None or silence != self._noted_in_silence:
                 for progress in self._news():
                     self._note(progress)
             self._noted_in_silence = silence
+            if silence is not None or self._batch != before:
+                self._moved_s = time.monotonic()
 
     def _news(self) -> list[StreamingQueryProgress]:
         """What Spark tells of its batches since the last one that is noted."""
@@ -300,6 +304,17 @@ class RunningQuery:
             return True
         status = self._query.status
         return bool(status["isDataAvailable"]) or str(status["message"]).startswith(_IDLE)
+
+    @property
+    def waits(self) -> str:
+        """What it waits for that only somebody else can bring back; '' for nothing."""
+        gone = ends_watch(self._job.target.brokers).gone_topic(self._job.dataflow.topics)
+        return f'the topic "{gone}" is gone\n  fix:   bring it back, or drop what reads it' if gone else ""
+
+    @property
+    def under_way_s(self) -> float:
+        """For how long a batch has been, at least; 0 where none is."""
+        return 0.0 if self.at_rest else time.monotonic() - self._moved_s
 
     @property
     def running(self) -> bool:
@@ -418,19 +433,23 @@ def job_of(
     """
     client = clients.admin(brokers)
     dead_letter_topic = topic_of(name)
-    of_query = {output_topic: settings.output_partitions, dead_letter_topic: 1} if output_topic else {}
+    has_written = bool(origin.resumed_at) or Checkpoint(storage).committed() is not None
+    if output_topic and has_written and not settings.drain_only:
+        topics.expect_output(client, output_topic)
+    of_query = {dead_letter_topic: 1} if output_topic else {}
+    if output_topic and not has_written:
+        of_query[output_topic] = settings.output_partitions
     late_topic = {settings.late_topic: 1} if settings.late_topic else {}
     topics.ensure(client, {**of_query, MARKS_TOPIC: MARKS_PARTITIONS, **late_topic})
     topics.widen(client, MARKS_TOPIC, origin.buckets + 1)
     target = _target(brokers, origin, settings)
+    if output_topic and not settings.drain_only:
+        target = replace(target, message_bytes=topics.message_bytes(client, output_topic))
     if output_topic:
-        target = replace(
-            target,
-            message_bytes=topics.message_bytes(client, output_topic),
-            dead_letter_bytes=topics.message_bytes(client, dead_letter_topic),
-        )
+        target = replace(target, dead_letter_bytes=topics.message_bytes(client, dead_letter_topic))
     if settings.late_topic:
         target = replace(target, late_bytes=topics.message_bytes(client, settings.late_topic))
+    target = replace(target, batch_bytes=min(target.message_bytes, target.dead_letter_bytes, target.late_bytes))
     ensure_log(brokers)
     clocked = {scan.topic for scan in dataflow.scans if scan.watermark is not None and scan.watermark.from_heartbeats}
     clocked |= {output_topic} if output_topic and dataflow.sink.clock else set()
@@ -471,6 +490,7 @@ def job_of_pack(
         message_bytes=max(member.target.message_bytes for member in members),
         dead_letter_bytes=max(member.target.dead_letter_bytes for member in members),
         late_bytes=max(member.target.late_bytes for member in members),
+        batch_bytes=min(member.target.batch_bytes for member in members),
     )
     starts = tuple(start for member in members for start in member.scan_starts)
     # Not those of the origin: some may be of members that have left.

@@ -33,6 +33,7 @@ from dovetail.runtime.health_server import HealthServer, HealthStatus, own_reque
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
 from dovetail.runtime.processes.listener import listening
+from dovetail.runtime.processes.processor_time import used_by_this_process_and_its_own
 from dovetail.runtime.query_plan import view_to_succeed
 from dovetail.runtime.reconciler import Reconciler, Watched
 from dovetail.runtime.retry_state import Failure
@@ -49,8 +50,10 @@ from dovetail.spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
 from dovetail.spark_jobs.runner.failure import of_driver, of_session
 from dovetail.spark_jobs.runner.figures import QueriesFigures
+from dovetail.spark_jobs.runner.inactivity import Inactivity
 from dovetail.spark_jobs.runner.java_heap import give_memory_back
 from dovetail.spark_jobs.runner.job_settings import JobSettings
+from dovetail.spark_jobs.runner.jvm_watch import JvmWatch
 from dovetail.spark_jobs.runner.launch import Launcher, megabytes, stopping
 from dovetail.spark_jobs.runner.packed_query import PackedQuery
 from dovetail.spark_jobs.runner.packs import Packs
@@ -115,8 +118,11 @@ class Runner:
         self.executors = ExecutorWatch.of(session)
         if self.executors is not None:
             self.executors.start()
+        self._jvm = JvmWatch.of(session)
+        self._jvm.start()
         self._storage = StorageWatch(settings.checkpoints)
         self._storage.start()
+        self._inactivity = Inactivity(used_by_this_process_and_its_own)
         self.looked_s = time.monotonic()
         self._tasks = ThreadPoolExecutor(_TASKS, thread_name_prefix="query")
         self._packs = Packs(
@@ -138,7 +144,7 @@ class Runner:
         if self._packs.wanted:
             self._look_at_packs()
         self._reconciler.look()
-        self._standstill.look()
+        self._inactivity.look()
         self.looked_s = time.monotonic()
 
     def _look_at_packs(self) -> None:
@@ -187,6 +193,7 @@ class Runner:
     def _end_watches(self) -> None:
         self._broker.stop()
         self._storage.stop()
+        self._jvm.stop()
         if self.executors is not None:
             self.executors.stop()
 
@@ -194,12 +201,14 @@ class Runner:
     def trouble(self) -> str:
         """Why no query can get on now; '' where nothing is known of it."""
         of_executors = "" if self.executors is None else self.executors.trouble
-        return self._broker.trouble or self._storage.trouble or of_executors
+        return self._broker.trouble or self._storage.trouble or of_executors or self._jvm.trouble
 
     def look_for_session(self) -> None:
         """Raises EnvironmentFault where this process will not get on any more, and another one might."""
         if not self.session_lives:
             raise EnvironmentFault("Spark's JVM has gone", where="the Spark runner", fix="the runner starts again")
+        if used_up := self._jvm.used_up:
+            raise EnvironmentFault(used_up, where="the Spark runner", fix="the runner starts again")
         if self.executors is not None and self.executors.is_forgotten:
             raise EnvironmentFault(
                 "the master of Spark was started anew, and does not know this session",
@@ -214,7 +223,8 @@ class Runner:
     def healthy(self) -> HealthStatus:
         """Whether it looks after its queries."""
         silent_s = time.monotonic() - self.looked_s
-        return HealthStatus(silent_s < _STALE_S and self.session_lives, {"queries": len(self._running)})
+        watched = ends_watch(self._settings.brokers).is_healthy
+        return HealthStatus(silent_s < _STALE_S and self.session_lives and watched, {"queries": len(self._running)})
 
     def ready(self) -> HealthStatus:
         """Whether all queries that are to run do."""
@@ -358,7 +368,7 @@ class Runner:
                 self._stop(query)
                 return Watched()
         try:
-            error = running.error()
+            error = running.error() or self._hung(running)
             healthy = error is None and running.at_work
             self._report_progress(query, running)
             self._note_load(query, running)
@@ -368,11 +378,22 @@ class Runner:
             error, healthy = self._error(failure, query), False
         if error is not None:
             return Watched(failure=self._ended(query, running, error))
-        trouble = self.trouble
+        trouble = self.trouble or running.waits
         healthy = healthy and not trouble
         if healthy and isinstance(running, PackedQuery):
             self._packs.mark_healthy(running)
         return Watched(healthy, trouble)
+
+    def _hung(self, running: RunningQuery | PackedQuery) -> DovetailError | None:
+        """Elsewhere than on this machine nobody knows whether somebody works."""
+        under_way_s = running.under_way_s
+        if not (is_local(self._settings.spark_master) and self._inactivity.hangs(under_way_s)):
+            return None
+        return EnvironmentFault(
+            f"a batch has been under way for {under_way_s:.0f} s, and no process works on it",
+            where="the Spark runner",
+            fix="the query starts again, and runs the batch again",
+        )
 
     def _note_load(self, query: Query, running: RunningQuery | PackedQuery) -> None:
         if isinstance(running, PackedQuery) or running.at_rest:
@@ -416,6 +437,7 @@ class Runner:
             "late": _added(before.late, now.late),
             "batch": now.batch,
             "batch_ms": now.batch_ms,
+            "under_way_s": _tens(running.under_way_s),
             "state": {**before.state, **now.state},
             "watermarks": {**before.watermarks, **now.watermarks},
             "activity": self._activity(query, running),
@@ -498,6 +520,11 @@ def counted(progress: Mapping[str, Any]) -> Progress:
     )
 
 
+def _tens(seconds: float) -> int:
+    """As far as it is worth a report."""
+    return int(seconds) // 10 * 10
+
+
 def _added(before: Counter[str], now: Counter[str]) -> dict[str, int]:
     return {name: before[name] + now[name] for name in {**before, **now}}
 
@@ -578,12 +605,9 @@ def _take_up(runner: Runner, session: SparkSession, catalog: Catalog, stopped: t
 
 
 def _take_checkpoints(settings: RunnerSettings, catalog: Catalog) -> None:
-    """A folder of this machine is that of its catalog; any other place may be named by runners that know nothing of
-    each other.
-    """
+    """The place may be named by runners that know nothing of each other: a volume that two stacks share."""
     expect_usable(settings.checkpoints)
-    if settings.checkpoints.folder is None or not is_local(settings.spark_master):
-        claim(settings.checkpoints, catalog.identity(uuid.uuid4().hex))
+    claim(settings.checkpoints, catalog.identity(uuid.uuid4().hex))
 
 
 def _await_master(master: str, catalog: Catalog, stopped: threading.Event) -> None:

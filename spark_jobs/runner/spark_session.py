@@ -47,6 +47,9 @@ _SETTINGS = {
     # Spark and its Python processes meet at sockets in a folder. At a port the first to connect is taken for the
     # worker: a foreign connection, a scan of ports say, would leave a query standing still for ever.
     "spark.python.unix.domain.socket.enabled": "true",
+    # A worker that says nothing for so long hangs: its task is ended, and the batch run again.
+    "spark.python.worker.idleTimeoutSeconds": "3600",
+    "spark.python.worker.killOnIdleTimeout": "true",
     # Code generation costs more than it saves on a handful of packed rows.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -64,7 +67,7 @@ _SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "512",
     # Watermarks are Dovetail's own, so a batch without records has nothing to do.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    "spark.sql.streaming.numRecentProgressUpdates": "20",
+    "spark.sql.streaming.numRecentProgressUpdates": "60",
     # What is kept for a user interface that there is not: of each batch its plan as text and as a graph, its jobs,
     # stages and tasks. By default those of the last thousand.
     "spark.sql.ui.explainMode": "simple",

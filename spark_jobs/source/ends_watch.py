@@ -15,6 +15,7 @@ and waits as long as its query does.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import selectors
 import shutil
@@ -38,7 +39,11 @@ from dovetail.spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, 
 from dovetail.spark_jobs.source.turns import Turns
 from dovetail.spark_jobs.state.checkpoint import JsonOffsets
 
+_LOG = logging.getLogger("dovetail.runner")
 _LOOK_S = 0.05
+_GONE_S = 5.0
+"""A broker that comes back may not know its topics at once."""
+_PATIENCE_S = 30.0
 _APART_S = 5.0
 _END_S = 1.0
 _LONGEST_TURN_S = 1.0
@@ -96,6 +101,9 @@ class EndsWatch:
         self._silent: dict[str, int] = {}
         self._held: set[str] = set()
         self._apart: dict[str, float] = {}
+        self._gone: dict[str, float] = {}
+        """Since when the broker says that a topic is not there."""
+        self._refused = False
         self._slow_s = 0.0
         self._turns = Turns(os.cpu_count() or 1, longest_turn_s)
         self._thread = SupervisedThread("ends of topics", self._serve)
@@ -103,7 +111,7 @@ class EndsWatch:
 
     def silence(self, source: str) -> int | None:
         """While ``source`` waits, for its topics to grow or for its turn: a number that no other wait of it has."""
-        return self._silent.get(source)
+        return self._silent.get(source) if self._thread.is_healthy else None
 
     def hold(self, source: str) -> None:
         """Have ``source`` begin no batch any more: whatever it asks next, it waits, until ``release`` or its end."""
@@ -132,13 +140,35 @@ class EndsWatch:
                     self._end()
                     return
                 if key.fileobj is self._listener:
-                    self._sources.register(self._listener.accept()[0], selectors.EVENT_READ)
+                    self._accept()
                 elif isinstance(key.fileobj, socket.socket):
                     due |= self._take(key.fileobj)
             if self._waiting and (due or time.monotonic() >= next_look_s):
                 self._look()
                 self._thread.mark_healthy()
                 next_look_s = time.monotonic() + _LOOK_S
+
+    def _accept(self) -> None:
+        """Where no descriptor is free those that are here go on, and who has come waits."""
+        try:
+            self._sources.register(self._listener.accept()[0], selectors.EVENT_READ)
+        except OSError as failure:
+            if not self._refused:
+                _LOG.warning("a source cannot be answered: %s", failure)
+            self._refused = True
+            time.sleep(_LOOK_S)
+        else:
+            self._refused = False
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether it looks at the topics, where somebody waits for that."""
+        return self._thread.is_healthy and not self._refused
+
+    def gone_topic(self, topics: Iterable[str]) -> str:
+        """One of ``topics`` that the broker has said for a while is not there; '' for none."""
+        now_s = time.monotonic()
+        return next((topic for topic in topics if now_s - self._gone.get(topic, now_s) > _GONE_S), "")
 
     def _end(self) -> None:
         for key in list(self._sources.get_map().values()):
@@ -206,10 +236,13 @@ class EndsWatch:
             except UnknownName:
                 if names != wanted or len(wanted) == 1:
                     self._apart |= dict.fromkeys(names, until_s)
+                    self._gone = {**dict.fromkeys(names, time.monotonic()), **self._gone}
                 continue
             except NO_ANSWER:
                 self._apart |= dict.fromkeys(wanted, until_s)
                 break
+            for topic in self._gone.keys() & names:
+                del self._gone[topic]
             ends |= found_ends
             ids |= found_ids
             if names == wanted:
@@ -250,6 +283,8 @@ class WatchedEnds:
             if self._connection is None:
                 self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 self._connection.connect(self._address)
+            # A watch that stands still answers nobody: the broker is asked then.
+            self._connection.settimeout(wait_s + _PATIENCE_S)
             _send(self._connection, asdict(question))
             answer = _received(self._connection)
         except OSError:

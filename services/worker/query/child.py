@@ -62,7 +62,7 @@ from dovetail.services.worker.query.cache_occupancy import CacheOccupancy
 from dovetail.services.worker.query.claimed_origin import claimed_origin
 from dovetail.services.worker.query.dictionary_commands import DictionaryCommands
 from dovetail.services.worker.query.metrics import QueryFigures
-from dovetail.services.worker.query.progress import Report, merged, waits_for
+from dovetail.services.worker.query.progress import GONE, Report, merged, waits_for
 from dovetail.services.worker.query.pulse import Pulse
 from dovetail.services.worker.query.standstill import Standstill
 from dovetail.services.worker.query.worker_settings import WorkerSettings
@@ -81,6 +81,7 @@ _MORE_OBJECTS = 1_000_000
 _STANDSTILL_S = 30.0
 _LET_GO_SESSIONS = 4
 """Silence of so many sessions' length: after one the group has noticed, and its next round is begun."""
+_GONE_FOR_GOOD_MS = 3_600_000
 FAILED = 3
 WAITS = 4
 
@@ -104,6 +105,8 @@ class LookupQuery:
         self._broker = BrokerWatch(settings.brokers)
         self._admin = clients.admin(settings.brokers)
         self._next_watch_s = 0.0
+        self._missing = ""
+        """Why one of its topics cannot be asked for; '' while all can."""
         self._standstill = Standstill(
             self._ends,
             patience_s=max(settings.broker_wait_s, settings.lane.wait_s) + _STANDSTILL_S,
@@ -131,6 +134,8 @@ class LookupQuery:
             {table: stream.topic for table, stream in static.items()},
             memo_topic(name) if self._remembers else "",
         )
+        if self.query.progress.get("counts", {}).get(ROWS_IN):
+            topics.expect_output(client, self.query.topic)
         topics.ensure(client, {self.query.topic: settings.output_partitions, topic_of(name): 1})
         if self._remembers:
             topics.widen(client, memo_topic(name), len(partitions))
@@ -254,8 +259,10 @@ class LookupQuery:
             refuse_other_topics(known, topics.ids_again(self._admin, known), self.query.name)
         except RecordsGone as failure:
             self.fail(failure)
-        except ServiceUnavailable:
-            return
+        except ServiceUnavailable as failure:
+            self._missing = failure.what
+        else:
+            self._missing = ""
 
     def _report(self) -> None:
         """Progress, where the catalog does not have it yet; and that it runs, once the group has said what is its."""
@@ -273,8 +280,8 @@ class LookupQuery:
             if query.id != self.query.id:
                 return  # dropped, and made again
             self._restarts = query.restarts
-            progress = merged(query.progress, self.flow.scan.topic, self._starts, report)
-            trouble = self._broker.trouble or self._waits_for(progress)
+            progress = merged(query.progress, self.flow.scan.topic, self._starts, report, self._known_workers(query))
+            trouble = self._broker.trouble or self._missing or self._waits_for(progress)
             actual = None if query.actual is Actual.FAILED else self._turned(query, trouble)
             if progress != query.progress or actual is not None:
                 self.catalog.report(
@@ -290,6 +297,12 @@ class LookupQuery:
         except DovetailError:
             # Dropped: the worker is about to end this process.
             return
+
+    def _known_workers(self, query: Query) -> frozenset[str]:
+        """Those of the ones that have reported of which more may come."""
+        if query.progress.get("by_worker", {}).keys() <= {self._worker, GONE}:
+            return frozenset([self._worker])
+        return frozenset([self._worker, *(one.id for one in self.catalog.workers(now_ms() - _GONE_FOR_GOOD_MS))])
 
     def _look_for_standstill(self) -> None:
         standstill = self._standstill.look(self.lanes.held(), self.lanes.let_go())

@@ -7,6 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+GONE = ""
+"""Under which name the counts of workers that are gone stand; no worker has it."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -27,8 +30,15 @@ class Report:
     waits: str = ""
 
 
-def merged(before: Mapping[str, Any], topic: str, first_offsets: Mapping[int, int], report: Report) -> dict[str, Any]:
-    """The progress of the query with ``report`` in it.
+def merged(
+    before: Mapping[str, Any],
+    topic: str,
+    first_offsets: Mapping[int, int],
+    report: Report,
+    live: Collection[str] | None = None,
+) -> dict[str, Any]:
+    """The progress of the query with ``report`` in it. Of workers that are not ``live`` the counts alone are kept, as
+    one sum: each start of one is another worker.
 
     Several write at once, and the last one wins: each looks again soon, and puts in what is missing of its own.
     """
@@ -36,7 +46,7 @@ def merged(before: Mapping[str, Any], topic: str, first_offsets: Mapping[int, in
     offsets = {int(partition): int(offset) for partition, offset in known.items()}
     for partition, offset in report.offsets.items():
         offsets[partition] = max(offset, offsets.get(partition, 0))
-    by_worker = {**before.get("by_worker", {}), report.worker: dict(report.counts)}
+    by_worker = {**_summed(before.get("by_worker", {}), live), report.worker: dict(report.counts)}
     total: Counter[str] = Counter()
     for counts in by_worker.values():
         total.update(counts)
@@ -45,10 +55,21 @@ def merged(before: Mapping[str, Any], topic: str, first_offsets: Mapping[int, in
         "offsets": {topic: _texts(offsets)},
         "counts": dict(total),
         "by_worker": by_worker,
-        "held_by_worker": {**before.get("held_by_worker", {}), report.worker: dict(report.held)},
-        "waits_by_worker": {**before.get("waits_by_worker", {}), report.worker: report.waits},
+        "held_by_worker": {**_of_living(before.get("held_by_worker", {}), live), report.worker: dict(report.held)},
+        "waits_by_worker": {**_of_living(before.get("waits_by_worker", {}), live), report.worker: report.waits},
         "batch_ms": report.batch_ms,
     }
+
+
+def _of_living(by_worker: Mapping[str, Any], live: Collection[str] | None) -> dict[str, Any]:
+    return {worker: said for worker, said in by_worker.items() if live is None or worker in live}
+
+
+def _summed(by_worker: Mapping[str, Mapping[str, int]], live: Collection[str] | None) -> dict[str, dict[str, int]]:
+    kept: dict[str, Counter[str]] = {}
+    for worker, counts in by_worker.items():
+        kept.setdefault(worker if live is None or worker in live else GONE, Counter()).update(counts)
+    return {worker: dict(counts) for worker, counts in kept.items()}
 
 
 def waits_for(progress: Mapping[str, Any], workers: Collection[str]) -> str:

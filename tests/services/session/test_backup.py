@@ -109,7 +109,7 @@ def test_a_view_goes_on_on_an_empty_machine_after_the_broker_has_moved_on(broker
         with pytest.raises(CheckpointMismatch, match="was dropped"):
             session.run(f"RESTORE VIEW sold FROM '{backup}'")
         assert values(broker, "sold") == after
-        assert not list((tmp_path / "second" / "checkpoints").iterdir())
+        assert not list((tmp_path / "second" / "checkpoints").glob("[0-9]*"))
 
 
 @pytest.fixture

@@ -475,10 +475,10 @@ def test_dropping_a_view_removes_its_checkpoint_and_its_topic_only_with_data(ses
     session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
     settle(session, "priced")
     checkpoints = Path(running.settings.checkpoints)
-    assert len(list(checkpoints.iterdir())) == 1
+    assert len(list(checkpoints.glob("[0-9]*"))) == 1
     stays = "the records stay in the topic priced, DROP TOPIC priced WITH DATA deletes them"
     assert session.run("DROP VIEW priced") == [Done(f"dropped view priced; {stays}")]
-    assert list(checkpoints.iterdir()) == []
+    assert [path.name for path in checkpoints.iterdir()] == ["catalogs"]
     # No record was rejected, so there is nothing in the topic of dead letters to be kept.
     assert {"priced", "priced.dead_letter"} & session.context.topics.partitions().keys() == {"priced"}
     with pytest.raises(SqlError, match="it holds records"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from dovetail.runtime.processes.own_fork_server import ForkServer
 from dovetail.services.commands.command_codec import Outcome
 from dovetail.services.worker.lane.fetches import Fetch, as_batch
 from dovetail.services.worker.query.cache_occupancy import LOOKED_AT_S, CacheOccupancy
-from dovetail.services.worker.query.progress import Report, merged, waits_for
+from dovetail.services.worker.query.progress import GONE, Report, merged, waits_for
 from dovetail.services.worker.supervisor.child_process import Child
 from dovetail.services.worker.supervisor.worker_supervisor import claimed_folder, joined
 from tests.services.worker.lanes import Given, fetch
@@ -35,6 +36,16 @@ def test_a_fetch_becomes_what_a_decoder_takes() -> None:
     assert as_batch(0, Fetch(0, 0, 1, []).records, headed=False).num_rows == 0
     headed = as_batch(3, [Given(7, b"v", None, 1000, (("a", b"1"), ("a", None))), Given(8, b"w")], headed=True)
     assert headed.column("headers").to_pylist() == [[("a", b"1"), ("a", None)], []]
+
+
+def test_workers_that_are_gone_leave_one_sum() -> None:
+    progress: dict[str, Any] = {}
+    for start in range(50):
+        report = Report(f"host-{start}", {0: start}, {"rows_in": 1}, 3, {"memo": [1, 2]}, "waits")
+        progress = merged(progress, "t", {0: 0}, report, {f"host-{start}", f"host-{start - 1}"})
+    assert progress["counts"] == {"rows_in": 50}
+    assert progress["by_worker"] == {GONE: {"rows_in": 48}, "host-48": {"rows_in": 1}, "host-49": {"rows_in": 1}}
+    assert progress["held_by_worker"].keys() == progress["waits_by_worker"].keys() == {"host-48", "host-49"}
 
 
 def test_reports_of_several_workers_are_merged() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.broker.address import BrokerAddress
-from dovetail.broker.topic_shapes import TopicAdmin
+from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 from dovetail.changelog.errors import UnknownName
 from dovetail.changelog.schema import WIRE_DELTA
 from dovetail.services.session import Rows, Session
@@ -164,12 +164,6 @@ def test_whatever_is_done_to_a_member_the_others_go_on(session: Session, tmp_pat
     orders.go_on()
     counted("pm_backed", "pm_altered")
 
-    # The topic that one writes to is gone: it is made again, and what is written from then on is in it.
-    TopicAdmin(BrokerAddress(broker), 10.0).delete(["pm_priced"])
-    before = orders.sent
-    orders.go_on()
-    until_equal(partial(made_and_written, broker, "pm_priced", orders.sent - before), True)
-
     # The topic that one reads is another one: that one fails, and says why.
     made_again(broker, "clicks")
     send(broker, "clicks", [{"id": 1, "k": 1}])
@@ -190,6 +184,18 @@ def test_whatever_is_done_to_a_member_the_others_go_on(session: Session, tmp_pat
     counted("pm_backed", "pm_altered")
     until_equal(partial(current_rows, broker, "pm_replaced", "k", "n"), orders.by_key(sum))
     assert in_topic(broker, "pm_lates", "k") == [2]
+
+    # The topic that one writes to is gone: it waits for that, alone; what is written once it is back is in it.
+    topics = TopicAdmin(BrokerAddress(broker), 10.0)
+    topics.delete(["pm_priced"])
+    before = orders.sent
+    orders.go_on()
+    gone = 'the output topic "pm_priced" is gone'
+    wait(session, "pm_priced", lambda query: query.actual is Actual.RECOVERING and gone in query.error)
+    counted("pm_backed", "pm_altered")
+    assert "pm_priced" not in topics.partitions()
+    topics.create("pm_priced", TopicShape(1))
+    until_equal(partial(made_and_written, broker, "pm_priced", orders.sent - before), True)
 
 
 def made_and_written(broker: str, topic: str, rows: int) -> bool:

@@ -75,7 +75,7 @@ def test_six_views_share_a_query_until_one_fails(
     send(broker, right, [{"k": n % 20, "v": n} for n in range(40)])
     for name in VIEWS:
         runner.wait(name, packed_with(len(VIEWS) - 1), WITHIN_S)
-    [pack] = (tmp_path / "checkpoints").iterdir()
+    [pack] = (path for path in (tmp_path / "checkpoints").iterdir() if path.name != "catalogs")
     assert re.fullmatch(r"pack-\w{8}-\w{8}", pack.name)
 
     load.go_on(3000)

@@ -1,0 +1,17 @@
+"""How many descriptors a process may have open."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import suppress
+
+
+def raise_descriptor_limit() -> None:
+    """As many descriptors as the system lets this process have: Java does that for itself, Python leaves it at 1,024,
+    which a hundred clients of Kafka use up.
+    """
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != most:
+        # Where there is no limit at all, some systems refuse to have none.
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
