@@ -62,7 +62,7 @@ from dovetail.services.worker.query.cache_occupancy import CacheOccupancy
 from dovetail.services.worker.query.claimed_origin import claimed_origin
 from dovetail.services.worker.query.dictionary_commands import DictionaryCommands
 from dovetail.services.worker.query.metrics import QueryFigures
-from dovetail.services.worker.query.progress import GONE, Report, merged, waits_for
+from dovetail.services.worker.query.progress import Report, merged, waits_for
 from dovetail.services.worker.query.pulse import Pulse
 from dovetail.services.worker.query.standstill import Standstill
 from dovetail.services.worker.query.worker_settings import WorkerSettings
@@ -82,6 +82,7 @@ _STANDSTILL_S = 30.0
 _LET_GO_SESSIONS = 4
 """Silence of so many sessions' length: after one the group has noticed, and its next round is begun."""
 _GONE_FOR_GOOD_MS = 3_600_000
+_FEW_WORKERS = 32
 FAILED = 3
 WAITS = 4
 
@@ -298,10 +299,10 @@ class LookupQuery:
             # Dropped: the worker is about to end this process.
             return
 
-    def _known_workers(self, query: Query) -> frozenset[str]:
-        """Those of the ones that have reported of which more may come."""
-        if query.progress.get("by_worker", {}).keys() <= {self._worker, GONE}:
-            return frozenset([self._worker])
+    def _known_workers(self, query: Query) -> frozenset[str] | None:
+        """Of many that have reported, those of which more may come; None: they are few."""
+        if len(query.progress.get("by_worker", {})) <= _FEW_WORKERS:
+            return None
         return frozenset([self._worker, *(one.id for one in self.catalog.workers(now_ms() - _GONE_FOR_GOOD_MS))])
 
     def _look_for_standstill(self) -> None:
