@@ -10,7 +10,7 @@ from dovetail.change_feed import ChangeFeed
 from dovetail.changelog.schema import StreamSchema
 from dovetail.query_result import QueryResult
 from dovetail.services.session import Rows, Session
-from dovetail.services.session.tail.topic_views import TopicTail, topic_view
+from dovetail.services.session.tail.topic_views import TopicTail
 from dovetail.sql.planner import stream_of
 
 
@@ -37,8 +37,7 @@ class StreamHandle:
         until_idle      it ends where the topic ends now
         limit           it ends after so many
         """
-        topic, view = topic_view(self._session.context, self.name)
-        tail = TopicTail(self._session.context, topic, view, from_beginning, limit)
+        tail = TopicTail.of(self._session.context, self.name, from_beginning=from_beginning, limit=limit)
         return ChangeFeed(lambda: nullcontext(tail), until_idle=until_idle)
 
     @property

@@ -15,7 +15,7 @@ from dovetail.notebook.workplace import Workplace
 from dovetail.query_result import QueryResult
 from dovetail.services.session import Done, Live, Result, Rows, Text
 from dovetail.services.session.result import Changelog
-from dovetail.services.session.tail.topic_views import TopicTail, topic_view
+from dovetail.services.session.tail.topic_views import TopicTail
 from dovetail.sql.syntax.parse import parse
 from dovetail.sql.syntax.redact import redacted
 
@@ -57,8 +57,7 @@ class Magics:
         with as_cell_failures():
             options = self._changes.parse_args(words_of(line))
             context = self._workplace.session().context
-            topic, view = topic_view(context, options.name)
-            tail = TopicTail(context, topic, view, options.from_beginning, options.limit)
+            tail = TopicTail.of(context, options.name, from_beginning=options.from_beginning, limit=options.limit)
             self._follow(tail, options.rows, until_idle=options.until_idle)
 
     def _show(self, result: Result, rows: int, *, until_idle: bool) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dovetail.services.cli.following.followed_rows import followed
 from dovetail.services.cli.show import Screen
 from dovetail.services.session import Session
-from dovetail.services.session.tail.topic_views import TopicTail, topic_view
+from dovetail.services.session.tail.topic_views import TopicTail
 
 
 def tail_rows(session: Session, screen: Screen, name: str, *, from_beginning: bool, limit: int | None) -> None:
     """Rows from the end of the topic on, or from its beginning; for ever, or until ``limit`` rows have come."""
-    topic, view = topic_view(session.context, name)
-    screen.note(f"{topic}, {'from its beginning' if from_beginning else 'from now on'}; Ctrl-C ends it")
-    tail = TopicTail(session.context, topic, view, from_beginning, limit)
-    with followed(screen, tail, view.wide) as shown:
+    tail = TopicTail.of(session.context, name, from_beginning=from_beginning, limit=limit)
+    screen.note(f"{tail.topic}, {'from its beginning' if from_beginning else 'from now on'}; Ctrl-C ends it")
+    with followed(screen, tail, tail.view.wide) as shown:
         for rows in tail.batches():
             shown.add(rows)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,15 +12,18 @@ import pyarrow as pa
 
 from dovetail.broker.reader import TopicReader
 from dovetail.changelog.dead_letter import DEAD_LETTER_SCHEMA, dead_letter_rows, is_dead_letter_topic, text
-from dovetail.changelog.errors import UnknownName
+from dovetail.changelog.errors import ServiceUnavailable, UnknownName
 from dovetail.changelog.formats.time_range import bounded
 from dovetail.changelog.schema import StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.services.session.context import Context
 from dovetail.services.session.dead_letters.dead_letter_topic import expect_dead_letter_topic
 from dovetail.services.session.select import TopicRows, first_rows
+from dovetail.sql.catalog import Relation
 from dovetail.sql.planner import stream_of
 from dovetail.sql.syntax.rules import Rules
+
+_LOOK_S = 1.0
 
 
 class View(Protocol):
@@ -116,13 +121,25 @@ def topic_view(context: Context, name: str) -> tuple[str, View]:
 
 @dataclass(frozen=True)
 class TopicTail:
-    """The records of ``topic`` as ``view`` shows them: a changelog that no query has to run for."""
+    """The records of ``topic`` as ``view`` shows them: a changelog that no query has to run for.
+
+    name, relation  what was asked for, and what the catalog had of it then: None of a topic alone
+    """
 
     context: Context
+    name: str
+    relation: Relation | None
     topic: str
     view: View
     from_beginning: bool = False
     limit: int | None = None
+
+    @staticmethod
+    def of(context: Context, name: str, *, from_beginning: bool = False, limit: int | None = None) -> TopicTail:
+        """Raises UnknownName."""
+        relation = context.catalog.find(name)
+        topic, view = topic_view(context, name)
+        return TopicTail(context, name, relation, topic, view, from_beginning, limit)
 
     @property
     def schema(self) -> pa.Schema:
@@ -133,9 +150,44 @@ class TopicTail:
         return self.view.stream
 
     def batches(self, *, until_idle: bool = False) -> Iterator[pa.Table]:
-        """Rows as they come; ``until_idle``: those that are there now. Ends after ``limit`` rows, if there is one."""
+        """Rows as they come; ``until_idle``: those that are there now. Ends after ``limit`` rows, if there is one.
+
+        Raises UnknownName once what is followed is gone, or is another one.
+        """
         ends = self.context.topics.ends(self.topic)
         start = {} if self.from_beginning else ends
         reader = TopicReader(self.context.brokers, self.topic, start, headed=self.view.headed)
-        records = reader.until(ends) if until_idle else reader.follow(ends)
+        records = reader.until(ends) if until_idle else self._while_it_is_there(reader.follow(ends))
         return first_rows((self.view.decoded(part) for part in records), self.limit)
+
+    def _while_it_is_there(self, records: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        looked_s = time.monotonic()
+        topic_id = self._topic_id()
+        for part in records:
+            yield part
+            if time.monotonic() - looked_s > _LOOK_S:
+                looked_s = time.monotonic()
+                # What does not answer has not said that it is another one.
+                with suppress(ServiceUnavailable):
+                    self._expect_same(topic_id)
+
+    def _expect_same(self, topic_id: str) -> None:
+        if self.relation is not None:
+            now = self.context.catalog.find(self.name)
+            if now is None or now.created_ms != self.relation.created_ms:
+                raise self._ended(f'"{self.name}" was dropped{" and made again" if now is not None else ""}')
+            if self.stream is not None and stream_of(self.context.catalog, self.name).schema != self.stream:
+                raise self._ended(f'"{self.name}" has other columns now')
+        if self._topic_id() != topic_id:
+            raise self._ended(f'the topic "{self.topic}" was deleted and made again')
+
+    def _ended(self, what: str) -> UnknownName:
+        return UnknownName(what, where=f'the changes of "{self.name}"', fix="ask for them again, if it is still there")
+
+    def _topic_id(self) -> str:
+        """Raises UnknownName where it is not there."""
+        if (found := self.context.topics.ids([self.topic]).get(self.topic)) is None:
+            raise UnknownName(
+                f'the topic "{self.topic}" is gone', where="tail", fix="SHOW TOPICS lists those there are"
+            )
+        return found
