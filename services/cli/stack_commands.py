@@ -22,7 +22,7 @@ from dovetail.services.liveness import QueryStatus, account, await_stable, query
 from dovetail.services.stack import Stack
 from dovetail.services.stack.components import COMPONENT_NAMES, component
 from dovetail.services.stack.state import Phase
-from dovetail.sql.catalog import Catalog
+from dovetail.sql.catalog import Actual, Catalog
 from dovetail.sql.engines import Engine
 
 _ENGINES = {"spark": Engine.SPARK.value, "worker": Engine.FAUST.value}
@@ -33,7 +33,7 @@ _SAY_AFTER_S = 5.0
 
 
 def up(without: Sequence[str]) -> None:
-    """Returns when the stack and its queries run; what does not is named, with the reason."""
+    """Returns when the stack and its queries run, or have failed for good; what does not is named, with the reason."""
     screen = Screen()
     with reporting_errors(screen):
         stack = Stack(read_settings())
@@ -46,6 +46,7 @@ def up(without: Sequence[str]) -> None:
         unwell = [one for one in _stable(settings, stack, screen) if not one.healthy]
         if unwell:
             screen.note(account(unwell), style="red")
+        if any(one.query.actual is not Actual.FAILED for one in unwell):
             raise typer.Exit(FAILED)
         brokers = settings.brokers
         screen.note(f"the stack is up{f': Kafka at {brokers}; next: dovetail sql' if brokers else ''}", style="green")

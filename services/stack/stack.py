@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.changelog.errors import StackError
+from dovetail.runtime.java import find_java
 from dovetail.runtime.logs.log_reading import Following, last_lines
 from dovetail.runtime.packages import PACKAGE_ROOT
 from dovetail.runtime.settings import Settings
 from dovetail.services.stack.components import COMPONENT_NAMES, component, in_start_order
 from dovetail.services.stack.files import StackFiles, locked, tail
 from dovetail.services.stack.processes import end_group, kill, marked_processes
-from dovetail.services.stack.state import ChildState, Phase, StackState, read_state
+from dovetail.services.stack.state import ChildState, Phase, StackState, Wanted, read_state
 from dovetail.services.stack.writable import expect_writable
 
 _POLL_S = 0.1
@@ -65,18 +66,20 @@ class Stack:
     def up(self, components: Sequence[str] = COMPONENT_NAMES, on_progress: Progress = lambda line: None) -> None:
         """Start what does not run yet and wait until all of ``components`` answer.
 
-        A folder that cannot be written to raises :class:`StackError` before anything starts, so does
-        a component that cannot start, with the end of its log; the others stay up.
+        A folder that cannot be written to, or a missing Java, raises :class:`StackError` before anything starts;
+        so does a component that cannot start, with the end of its log, and the others stay up.
         """
         expect_writable(self.settings)
         wanted = [one.name for one in in_start_order(components) if not one.provided(self.settings)]
+        if not {"kafka", "spark"}.isdisjoint(wanted):
+            find_java()
         with locked(self._files.lock("command")):
             state = self._living_state(on_progress)
             for line in self.status():
                 if line.name in wanted and line.phase is Phase.EXITED:
                     on_progress(f"{line.account}\nstarting {line.name} again")
             request = uuid.uuid4().hex
-            self._files.wanted.write_text("\n".join([request, *wanted]))
+            Wanted(request, wanted, {**os.environ, **self.settings.as_environment()}).write(self._files.wanted)
             if state is None:
                 self._start_supervisor()
             else:

@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,12 +30,13 @@ from dovetail.runtime.logs.process_log import configure_logs
 from dovetail.runtime.processes.own_files import keep_to_owner
 from dovetail.runtime.settings import Settings, read_settings
 from dovetail.services.stack.component import Component
+from dovetail.services.stack.components import component as known_component
 from dovetail.services.stack.components import in_start_order
 from dovetail.services.stack.files import StackFiles, locked
 from dovetail.services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes, run_mark
 from dovetail.services.stack.restarts import LIMIT, Restarts
 from dovetail.services.stack.starter import Started, Starter
-from dovetail.services.stack.state import ChildState, Phase, StackState, write_state
+from dovetail.services.stack.state import ChildState, Phase, StackState, Wanted, write_state
 
 log = structlog.get_logger(__name__)
 _TICK_S = 0.2
@@ -87,14 +88,25 @@ class Supervisor:
 
     def read_wanted(self) -> None:
         """Put the wanted components that do not run back to waiting."""
-        request, *names = self.files.wanted.read_text().split()
-        self.starter.expect(in_start_order(names))
-        for wanted in in_start_order(names):
-            if self.state.child(wanted.name).phase in (Phase.STOPPED, Phase.EXITED):
-                self.restarts.pop(wanted.name, None)
-                self._record(ChildState(wanted.name))
-        self.state = replace(self.state, request=request)
+        wanted = Wanted.read(self.files.wanted)
+        self._take_environment(wanted.environment)
+        components = in_start_order(wanted.components)
+        self.starter.expect(components)
+        for one in components:
+            if self.state.child(one.name).phase in (Phase.STOPPED, Phase.EXITED):
+                self.restarts.pop(one.name, None)
+                self._record(ChildState(one.name))
+        self.state = replace(self.state, request=wanted.request)
         self._save()
+
+    def _take_environment(self, environment: Mapping[str, str]) -> None:
+        """What starts from now on has that of who wants it: he may have mended it since what did not start."""
+        os.environ.clear()
+        os.environ.update(environment)
+        self.settings = read_settings()
+        for child in self.state.children:
+            if child.phase in (Phase.READY, Phase.RESTARTING):
+                self.settings = known_component(child.name).announce(self.settings, child.endpoint)
 
     def _save(self) -> None:
         """Write the state down. A disk that is full, or not there, is tried again: it is no reason to end what runs."""

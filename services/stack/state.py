@@ -1,8 +1,13 @@
-"""``stack.json``: which processes the supervisor runs, written by it alone and replaced as a whole."""
+"""The files by which commands and the supervisor know of each other.
+
+``stack.json``    which processes the supervisor runs, written by it alone and replaced as a whole
+``stack.wanted``  what the last ``dovetail up`` wants to run, and in which environment; for its owner alone
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -55,6 +60,23 @@ class StackState:
         return replace(self, children=others if known else (*others, child))
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """``request`` tells one ``dovetail up`` from another."""
+
+    request: str
+    components: Sequence[str]
+    environment: Mapping[str, str]
+
+    def write(self, path: Path) -> None:
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(asdict(self)))
+
+    @staticmethod
+    def read(path: Path) -> Wanted:
+        return Wanted(**json.loads(path.read_text()))
+
+
 def write_state(path: Path, state: StackState) -> None:
     """A reader sees the old state or the new one, never a part."""
     partial = path.with_suffix(".partial")
@@ -63,13 +85,15 @@ def write_state(path: Path, state: StackState) -> None:
 
 
 def read_state(path: Path) -> StackState | None:
-    """The state last written, or None when there is none."""
+    """The state last written, or None when there is none, or none that can be read: after a loss of power nothing runs
+    that it would tell of.
+    """
     try:
         document = json.loads(path.read_text())
-    except FileNotFoundError:
+        children = tuple(_child(child) for child in document["children"])
+        return StackState(document["run_id"], ProcessIdentity(**document["supervisor"]), children, document["request"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-    children = tuple(_child(child) for child in document["children"])
-    return StackState(document["run_id"], ProcessIdentity(**document["supervisor"]), children, document["request"])
 
 
 def _child(document: dict[str, Any]) -> ChildState:

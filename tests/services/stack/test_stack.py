@@ -182,6 +182,37 @@ def test_no_java_is_said_before_anything_starts(tmp_path: Path, monkeypatch: pyt
         pytest.fail("a broker without Java must not start")
 
 
+def test_what_did_not_start_gets_the_environment_of_who_wants_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "redis-server"
+    broken.write_text("#!/bin/sh\nexit 7\n")
+    broken.chmod(0o755)
+    path = os.environ["PATH"]
+    stack = Stack(temporary_settings(tmp_path))
+    try:
+        monkeypatch.setenv("PATH", f"{tmp_path}:{path}")
+        with pytest.raises(StackError, match="redis ended with exit code 7"):
+            stack.up(("redis",))
+        supervisor = state_of(stack).supervisor
+        monkeypatch.setenv("PATH", path)
+        stack.up(("redis",))
+        assert state_of(stack).supervisor == supervisor
+        assert status_of(stack, "redis")[0] is Phase.READY
+        assert StackFiles(stack.settings).wanted.stat().st_mode & 0o777 == 0o600
+    finally:
+        stack.down()
+
+
+@pytest.mark.parametrize("content", ["", "\0" * 100, "{}", "[]"])
+def test_a_state_that_a_loss_of_power_has_emptied_is_none(tmp_path: Path, content: str) -> None:
+    stack = Stack(temporary_settings(tmp_path))
+    StackFiles(stack.settings).state.parent.mkdir(parents=True, exist_ok=True)
+    StackFiles(stack.settings).state.write_text(content)
+    assert {line.phase for line in stack.status()} == {Phase.STOPPED}
+    assert stack.down() == []
+
+
 def test_children_of_a_killed_supervisor_are_found_by_down(redis_stack: Stack) -> None:
     state = state_of(redis_stack)
     kill_and_wait(state.supervisor.pid)
