@@ -98,6 +98,16 @@ def message_bytes(client: Admin, topic: str) -> int:
     return int(described["max.message.bytes"].value) - FRAME_BYTES
 
 
+def without_leader(client: Admin, names: Iterable[str], timeout_s: float) -> set[str]:
+    """Those of the topics of which a partition has no leader now, so that nobody answers for it. Raises BrokerError."""
+    described = client.list_topics(timeout=timeout_s).topics
+    return {
+        name
+        for name in names
+        if name in described and any(found.leader < 0 for found in described[name].partitions.values())
+    }
+
+
 def any_is_compacted(client: Admin, names: Iterable[str]) -> bool:
     """Whether records of one of these topics may go because later ones have their keys."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]

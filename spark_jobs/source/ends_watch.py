@@ -30,12 +30,13 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.errors import BrokerError
 from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import UnknownName
 from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.processes.forked import LENGTH, received
 from dovetail.spark_jobs.source.idle import as_json
-from dovetail.spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
+from dovetail.spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now, without_leader_now
 from dovetail.spark_jobs.source.turns import Turns
 from dovetail.spark_jobs.state.checkpoint import JsonOffsets
 
@@ -101,6 +102,8 @@ class EndsWatch:
         self._silent: dict[str, int] = {}
         self._held: set[str] = set()
         self._apart: dict[str, float] = {}
+        self._leaderless: set[str] = set()
+        """Of the topics, when the broker was asked last why it has no answer."""
         self._gone: dict[str, float] = {}
         """Since when the broker says that a topic is not there."""
         self._refused = False
@@ -229,6 +232,8 @@ class EndsWatch:
         ends: Offsets = {}
         ids: dict[str, str] = {}
         until_s = time.monotonic() + _APART_S
+        if self._leaderless:
+            wanted = self._led(wanted, until_s)
         # All at once; one after the other where one of them is not there.
         for names in (wanted, *([topic] for topic in wanted)):
             try:
@@ -239,6 +244,8 @@ class EndsWatch:
                     self._gone = {**dict.fromkeys(names, time.monotonic()), **self._gone}
                 continue
             except NO_ANSWER:
+                if (led := self._led(wanted, until_s)) != wanted:
+                    return self._current_ends(led)
                 self._apart |= dict.fromkeys(wanted, until_s)
                 break
             for topic in self._gone.keys() & names:
@@ -248,6 +255,16 @@ class EndsWatch:
             if names == wanted:
                 break
         return ends, ids
+
+    def _led(self, wanted: list[str], until_s: float) -> list[str]:
+        """Those topics that have a leader, as far as the broker says. To ask for the ends of one without takes as long
+        as an election may, and the others are not to wait.
+        """
+        self._leaderless = set()
+        with suppress(BrokerError):
+            self._leaderless = without_leader_now(self._brokers, wanted)
+        self._apart |= dict.fromkeys(self._leaderless, until_s)
+        return [topic for topic in wanted if topic not in self._leaderless]
 
     def _ends_and_ids(self, names: list[str]) -> tuple[Offsets, Mapping[str, str]]:
         return (ends_now(self._brokers, names), ids_now(self._brokers, names)) if names else ({}, {})

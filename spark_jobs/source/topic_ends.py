@@ -17,6 +17,7 @@ from dovetail.spark_jobs.stages.job import Job
 PAUSE_S = 0.5
 NO_ANSWER = (ServiceUnavailable, UnknownName)
 """What asking raises where the broker is away, or has no such topic."""
+_MOMENT_S = 1.0
 _PARTITIONS_FOR_S = 5.0
 """How long the partitions of a topic are taken for known; new ones are read from their beginning."""
 
@@ -30,6 +31,11 @@ def ends_now(brokers: BrokerAddress, names: Iterable[str]) -> Offsets:
 def ids_now(brokers: BrokerAddress, names: Iterable[str]) -> Mapping[str, str]:
     """The ids of topics, by name. Raises one of ``NO_ANSWER``."""
     return _topic_ids(brokers, tuple(names), _period())
+
+
+def without_leader_now(brokers: BrokerAddress, names: Iterable[str]) -> set[str]:
+    """Those of the topics that nobody answers for, as a broker says within a moment. Raises BrokerError."""
+    return topics.without_leader(_client(brokers), names, _MOMENT_S)
 
 
 def awaited_ends(job: Job) -> Offsets:

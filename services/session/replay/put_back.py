@@ -75,6 +75,7 @@ class LetterProducer:
             self._producer.begin_transaction()
             for part in (*_records(dead_letters, targets), *_marks(self._topic, dead_letters)):
                 self._outbox.send(part)
+            self._outbox.sent()
             self._producer.commit_transaction(self._call_s)
         except BrokerError as failure:
             raise self._fault(failure) from failure

@@ -107,9 +107,9 @@ class Transactions:
         Where the memo's records of this transaction end in their partition; None where there was none.
         """
         try:
-            if self._remembered:
-                self._producer.flush(self._call_s)
             self._outbox.send_offset(self._metadata, self._place.topic, self._place.partition, position)
+            # Else the time of a call would be that of all that waits, and a large answer begin again for ever.
+            self._outbox.sent()
             self._producer.commit_transaction(self._call_s)
         except BrokerError as failure:
             if failure.fault is BrokerFault.NOT_A_MEMBER:

@@ -13,8 +13,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from dovetail.broker import clients, topics
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.transactional_writer import WriteTarget
-from dovetail.changelog.errors import RecordsGone
-from dovetail.spark_jobs.source import kafka_source
+from dovetail.changelog.errors import RecordsGone, ServiceUnavailable
+from dovetail.spark_jobs.source import ends_watch, kafka_source, topic_ends
 from dovetail.spark_jobs.source.ends_watch import EndsAnswer, EndsWatch, WatchedEnds
 from dovetail.spark_jobs.source.kafka_source import KafkaReader
 from dovetail.spark_jobs.state.checkpoint import JsonOffsets
@@ -175,6 +175,43 @@ def test_a_topic_that_is_not_there_holds_up_no_other(watch: EndsWatch, broker: s
         assert lost.ask() is None
         send(broker, "there", [{"k": 1}])
         assert answered.result(LONG_S) is not None
+
+
+def test_a_topic_without_a_leader_holds_up_no_other(
+    watch: EndsWatch, broker: str, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One broker is there whenever its topics are, so what it would say of such a topic is said in its place."""
+    make_topic(broker, "led")
+    asked: list[list[str]] = []
+
+    def ends_now(brokers: BrokerAddress, names: list[str]) -> topics.Offsets:
+        asked.append(names)
+        if "leaderless" in names:
+            raise ServiceUnavailable("no leader is known")
+        return topic_ends.ends_now(brokers, names)
+
+    monkeypatch.setattr(ends_watch, "ends_now", ends_now)
+    monkeypatch.setattr(ends_watch, "without_leader_now", lambda _, names: {"leaderless"} & set(names))
+    lost, well = source("lost", "leaderless"), source("well", "led")
+    with ThreadPoolExecutor() as waiting:
+        answered = waiting.submit(well.ask, {"led": {"0": 0}}, LONG_S)
+        _until(lambda: watch.silence("well") is not None)
+        assert lost.ask() is None
+        assert not answered.done()
+        send(broker, "led", [{"k": 1}])
+        assert answered.result(LONG_S) is not None
+    assert sum("leaderless" in names for names in asked) == 1
+
+
+def test_one_that_is_gone_is_named_once_it_has_been_for_a_while(watch: EndsWatch, source: Source) -> None:
+    assert watch.gone_topic(["absent"]) == ""
+    lost = source("lost", "absent")
+
+    def is_named() -> bool:
+        assert lost.ask() is None
+        return watch.gone_topic(["led", "absent"]) == "absent"
+
+    _until(is_named)
 
 
 def test_a_query_over_a_topic_that_was_made_again_begins_at_once(
