@@ -72,11 +72,15 @@ def ensure(client: Admin, wanted: Mapping[str, int]) -> None:
         _await_leaders(client, topic.topic)
 
 
+def is_there(client: Admin, topic: str) -> bool:
+    return topic in known_ids(client, [topic], _CALL_S)
+
+
 def expect_output(client: Admin, topic: str) -> None:
     """Raises ServiceUnavailable where the topic that a query has written to is not there: made again, and empty, it
     would lack the rows that later changes take back.
     """
-    if topic not in known_ids(client, [topic], _CALL_S):
+    if not is_there(client, topic):
         raise ServiceUnavailable(
             f'the output topic "{topic}" is gone, and with it the rows that were written',
             where=f'topic "{topic}"',

@@ -443,7 +443,8 @@ def job_of(
     topics.ensure(client, {**of_query, MARKS_TOPIC: MARKS_PARTITIONS, **late_topic})
     topics.widen(client, MARKS_TOPIC, origin.buckets + 1)
     target = _target(brokers, origin, settings)
-    if output_topic and not settings.drain_only:
+    # One that comes to rest without its output has nothing to write; with it, its last batch writes as it would have.
+    if output_topic and (not settings.drain_only or topics.is_there(client, output_topic)):
         target = replace(target, message_bytes=topics.message_bytes(client, output_topic))
     if output_topic:
         target = replace(target, dead_letter_bytes=topics.message_bytes(client, dead_letter_topic))
