@@ -88,7 +88,8 @@ class Supervisor:
 
     def read_wanted(self) -> None:
         """Put the wanted components that do not run back to waiting."""
-        wanted = Wanted.read(self.files.wanted)
+        if (wanted := Wanted.taken(self.files.wanted)) is None:
+            return
         self._take_environment(wanted.environment)
         components = in_start_order(wanted.components)
         self.starter.expect(components)

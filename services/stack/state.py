@@ -1,7 +1,7 @@
 """The files by which commands and the supervisor know of each other.
 
 ``stack.json``    which processes the supervisor runs, written by it alone and replaced as a whole
-``stack.wanted``  what the last ``dovetail up`` wants to run, and in which environment; for its owner alone
+``stack.wanted``  what a ``dovetail up`` wants to run, and in which environment; until the supervisor has taken it
 """
 
 from __future__ import annotations
@@ -69,12 +69,19 @@ class Wanted:
     environment: Mapping[str, str]
 
     def write(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
         path.touch(mode=0o600)
         path.write_text(json.dumps(asdict(self)))
 
     @staticmethod
-    def read(path: Path) -> Wanted:
-        return Wanted(**json.loads(path.read_text()))
+    def taken(path: Path) -> Wanted | None:
+        """None where nobody wants anything. It is not left there: passwords may stand in it."""
+        try:
+            text = path.read_text()
+        except FileNotFoundError:
+            return None
+        path.unlink()
+        return Wanted(**json.loads(text))
 
 
 def write_state(path: Path, state: StackState) -> None:
