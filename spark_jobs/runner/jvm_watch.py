@@ -7,16 +7,17 @@ descriptors or the heap run out, the runner starts again in order, which costs s
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from dovetail.changelog.work.supervised_thread import PeriodicThread
+from dovetail.runtime.processes.descriptors import share_of_descriptors
 
 _LOOK_S = 5.0
 _SILENT_S = 45.0
@@ -30,10 +31,11 @@ _LAST_COLLECTION = ("Tenured Gen", "G1 Old Gen", "PS Old Gen")
 
 @dataclass(frozen=True)
 class JvmUse:
-    """Shares, from 0 to 1, of what it may have."""
+    """Shares, from 0 to 1, of what it and this process may have."""
 
     descriptors: float
     heap: float
+    descriptors_here: float = 0.0
 
 
 class JvmWatch:
@@ -77,7 +79,7 @@ class JvmWatch:
         for share, what in (
             (self._last.descriptors, "descriptors of Spark's JVM"),
             (self._last.heap, "the heap of Spark's JVM (DOVETAIL_DRIVER_MEMORY_GIB)"),
-            (_open_here(), "descriptors of the runner"),
+            (self._last.descriptors_here, "descriptors of the runner"),
         ):
             if share > _USED_UP:
                 return f"{share:.0%} of {what} are in use"
@@ -87,7 +89,7 @@ class JvmWatch:
 class _JvmFigures:
     def __init__(self, session: SparkSession) -> None:
         jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - nothing public asks the JVM
-        self._proc = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}")
+        self._pid = jvm.java.lang.ProcessHandle.current().pid()
         pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
         self._pools = [pool for pool in pools if pool.getName() in _LAST_COLLECTION]
         self._names = _names_of_files_to_delete(jvm)
@@ -95,7 +97,8 @@ class _JvmFigures:
     def look(self) -> JvmUse:
         if self._names is not None and self._names.size() > _MOST_NAMES:
             self._names.clear()
-        return JvmUse(_share_of_descriptors(self._proc), max(map(_share_of_heap, self._pools), default=0.0))
+        heap = max(map(_share_of_heap, self._pools), default=0.0)
+        return JvmUse(share_of_descriptors(self._pid), heap, share_of_descriptors(os.getpid()))
 
 
 def _names_of_files_to_delete(jvm: Any) -> Any | None:
@@ -111,18 +114,3 @@ def _names_of_files_to_delete(jvm: Any) -> Any | None:
 def _share_of_heap(pool: Any) -> float:
     usage = pool.getCollectionUsage()
     return usage.getUsed() / usage.getMax() if usage is not None and usage.getMax() > 0 else 0.0
-
-
-def _share_of_descriptors(process: Path) -> float:
-    """0 where this system does not tell."""
-    try:
-        limits = (process / "limits").read_text()
-        opened = sum(1 for _ in (process / "fd").iterdir())
-    except OSError:
-        return 0.0
-    soft = next((line.split()[3] for line in limits.splitlines() if line.startswith("Max open files")), "unlimited")
-    return opened / int(soft) if soft.isdigit() else 0.0
-
-
-def _open_here() -> float:
-    return _share_of_descriptors(Path("/proc/self"))
