@@ -71,11 +71,12 @@ class LocalFolder:
     def clear(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def sync(self) -> None:
+    def sync(self, changed_since_s: float = 0.0) -> None:
         if self.folder.exists():
             for path in [*self.folder.rglob("*"), self.folder, self.folder.parent]:
                 with suppress(FileNotFoundError):  # Spark removes what it needs no more
-                    sync_path(path)
+                    if path.stat().st_mtime >= changed_since_s:
+                        sync_path(path)
 
     def _made(self, name: str) -> Path:
         path = self.folder / name

@@ -104,7 +104,7 @@ class ObjectStore:
         with self._errors_translated(), suppress(FileNotFoundError):
             self._files.delete_dir(self._key("").rstrip("/"))
 
-    def sync(self) -> None:
+    def sync(self, changed_since_s: float = 0.0) -> None:
         """A store has what it has taken."""
 
     def expect_bucket(self) -> None:

@@ -74,8 +74,10 @@ class Storage(Protocol):
         """Remove all that is in the place, and the place."""
         ...
 
-    def sync(self) -> None:
-        """Once this returns, all that is in the place survives a loss of power."""
+    def sync(self, changed_since_s: float = 0.0) -> None:
+        """Once this returns, all that is in the place survives a loss of power; of the files those that were written
+        since a moment, by the clock of the wall.
+        """
         ...
 
 

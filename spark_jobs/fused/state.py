@@ -31,6 +31,8 @@ from dovetail.spark_jobs.state.local_copy import LocalCopy, StateVersion
 from dovetail.spark_jobs.state.seed import Seed
 
 STAGE = 1
+_OVERLAP_S = 5.0
+"""The logs of a moment before a version may not have been synced with it."""
 BUCKET = 0
 """Of a fused query, which has one of each."""
 
@@ -131,7 +133,7 @@ class FusedState:
     def _make_durable(self, state: AttachedState, at: JsonOffsets) -> None:
         # Of the two versions that are kept one is then no newer than the logs after a loss of power.
         for log in ("offsets", "commits"):
-            self._job.checkpoint.inside(f"spark/{log}").sync()
+            self._job.checkpoint.inside(f"spark/{log}").sync(self._durable.saved_s - _OVERLAP_S)
         self._durable.save(state.store, state.copy.names, state.number, place(at))
         state.durable_s = time.time()
 
