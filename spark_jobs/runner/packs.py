@@ -287,7 +287,10 @@ class Packs:
         try:
             origin = self._packable(query)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one view, it runs as it does
-            _LOG.warning('"%s" runs alone: its checkpoint cannot be looked at: %s', query.name, failure)
+            foreseen = isinstance(failure, DovetailError | OSError)
+            _LOG.warning(
+                '"%s" runs alone: its checkpoint cannot be looked at: %s', query.name, failure, exc_info=not foreseen
+            )
         if origin is None:
             self._alone_until_s[query.id] = now_s + _ASK_AGAIN_S
             return None

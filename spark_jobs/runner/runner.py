@@ -152,6 +152,8 @@ class Runner:
         queries = self._catalog.queries()
         try:
             self._packs.look(queries, self._reconciler.busy)
+        except ServiceUnavailable:
+            raise
         except Exception:  # noqa: BLE001 - as it says
             _LOG.exception("packs cannot be looked at: a defect of Dovetail")
 

@@ -241,7 +241,8 @@ class EndsWatch:
             except UnknownName:
                 if names != wanted or len(wanted) == 1:
                     self._apart |= dict.fromkeys(names, until_s)
-                    self._gone = {**dict.fromkeys(names, time.monotonic()), **self._gone}
+                    for topic in names:
+                        self._gone.setdefault(topic, time.monotonic())
                 continue
             except NO_ANSWER:
                 if (led := self._led(wanted, until_s)) != wanted:

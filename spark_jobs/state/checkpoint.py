@@ -137,7 +137,7 @@ class Checkpoint:
 
     @property
     def _last_committed(self) -> int | None:
-        return max(_numbers(self.spark, "commits"), default=None)
+        return max(logged_batches(self.spark, "commits"), default=None)
 
     @property
     def has_state(self) -> bool:
@@ -149,7 +149,7 @@ class Checkpoint:
     @property
     def last_planned(self) -> int:
         """The number of the last batch that Spark has begun, -1 before the first."""
-        return max(_numbers(self.spark, "offsets"), default=-1)
+        return max(logged_batches(self.spark, "offsets"), default=-1)
 
     @property
     def planned_end(self) -> str:
@@ -159,7 +159,7 @@ class Checkpoint:
 
     def planned(self) -> list[Offsets]:
         """The end offsets of all batches that Spark's log still holds, the one under way among them."""
-        return [self._ends(batch) for batch in sorted(_numbers(self.spark, "offsets"))]
+        return [self._ends(batch) for batch in sorted(logged_batches(self.spark, "offsets"))]
 
     def _ends(self, batch: int) -> Offsets:
         return parsed_offsets(self._logged_end(batch))
@@ -178,5 +178,6 @@ def parsed_offsets(text: str) -> Offsets:
     }
 
 
-def _numbers(spark: Storage, log: str) -> list[int]:
+def logged_batches(spark: Storage, log: str) -> list[int]:
+    """The numbers of the batches that one of Spark's logs has, ``offsets`` or ``commits``."""
     return [int(name) for name in spark.names(log) if name.isdigit()]

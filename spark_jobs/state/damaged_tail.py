@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.checkpoint import logged_batches
 
 _VERSION = re.compile(r"(\d+)\.(?:changelog|zip)")
 _SNAPSHOT = ".zip"
@@ -61,7 +62,7 @@ class _Log:
 
     @staticmethod
     def of(spark: Storage, name: str) -> _Log:
-        numbers = frozenset(int(file) for file in spark.names(name) if file.isdigit())
+        numbers = frozenset(logged_batches(spark, name))
         sound = frozenset(batch for batch in numbers if _is_whole(spark.read(f"{name}/{batch}"), _LINES[name]))
         return _Log(spark, name, numbers, sound)
 

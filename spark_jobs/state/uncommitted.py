@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 
 from dovetail.runtime.storage.storage import Storage
+from dovetail.spark_jobs.state.checkpoint import logged_batches
 
 _VERSION = re.compile(r"\.*(\d+)\.(changelog|zip)\b.*")
 
 
 def forget_uncommitted(checkpoint: Storage) -> None:
     """Remove the state of batches behind the last committed one. Nobody may be writing to ``checkpoint`` (Spark's)."""
-    committed = max((int(name) for name in checkpoint.names("commits") if name.isdigit()), default=-1)
+    committed = max(logged_batches(checkpoint, "commits"), default=-1)
     for path in checkpoint.files("state"):
         name = path.rpartition("/")[2]
         version = _VERSION.fullmatch(name)

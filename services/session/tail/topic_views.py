@@ -187,7 +187,5 @@ class TopicTail:
     def _topic_id(self) -> str:
         """Raises UnknownName where it is not there."""
         if (found := self.context.topics.ids([self.topic]).get(self.topic)) is None:
-            raise UnknownName(
-                f'the topic "{self.topic}" is gone', where="tail", fix="SHOW TOPICS lists those there are"
-            )
+            raise self._ended(f'the topic "{self.topic}" is gone')
         return found

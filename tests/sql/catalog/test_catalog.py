@@ -12,9 +12,9 @@ from sqlalchemy.schema import CreateTable
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
 from dovetail.sql.catalog import Actual, Catalog, Desired, Leadership, Query, What
 from dovetail.sql.catalog.metadata_tables import METADATA
-from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateStream, Drop
+from tests.sql.catalog.relations import create, definition
 from tests.sql.planner import Planner
 
 
@@ -25,20 +25,10 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
     opened.close()
 
 
-def definition(text: str) -> RelationDefinition:
-    statement = parse_one(text)
-    assert isinstance(statement, RelationDefinition)
-    return statement
-
-
 def drop(text: str) -> Drop:
     statement = parse_one(text)
     assert isinstance(statement, Drop)
     return statement
-
-
-def create(catalog: Catalog, text: str, *uses: str, query: Query | None = None) -> None:
-    catalog.create(definition(text), now_ms=1, uses=uses, query=query)
 
 
 def query(name: str) -> Query:

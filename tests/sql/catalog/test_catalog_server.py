@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from dovetail.sql.catalog import Actual, Catalog, Query
-from dovetail.sql.catalog.records import RelationDefinition
-from dovetail.sql.syntax.parse import parse_one
 from tests.servers import mariadb
 from tests.servers.process import Server
+from tests.sql.catalog.relations import create
 
 pytestmark = pytest.mark.services
 
@@ -30,13 +29,9 @@ def test_all_of_unicode_comes_back_from_it(server: Server, driver: str, tmp_path
     catalog = Catalog.open(f"{driver}+pymysql://{login}/catalog_{driver}")
     text = "CREATE MATERIALIZED VIEW v AS SELECT 'ŝ漢🦆' AS s FROM orders"
     for ddl in ("CREATE STREAM orders (k int)", "CREATE STREAM Orders (k int)"):
-        made = parse_one(ddl)
-        assert isinstance(made, RelationDefinition)
-        catalog.create(made, now_ms=1)
-    view = parse_one(text)
-    assert isinstance(view, RelationDefinition)
+        create(catalog, ddl)
     plan = "Join\n├─ orders\n└─ users 🦆"
-    catalog.create(view, now_ms=1, uses=["orders"], query=Query("v", text, plan, "f00d", "v"))
+    create(catalog, text, "orders", query=Query("v", text, plan, "f00d", "v"))
     catalog.report(catalog.query("v").id, now_ms=2, actual=Actual.FAILED, error="„ŝ漢🦆“")
     found = catalog.query("v")
     assert (found.sql, found.plan, found.error) == (text, plan, "„ŝ漢🦆“")
