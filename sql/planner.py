@@ -257,6 +257,15 @@ def _refuse_lone_table(plan: Output) -> None:
                 )
 
 
+def plan_snapshot(statement: Select, catalog: Relations) -> Snapshot:
+    """The query over what its relations hold now: ``x`` is read as ``table(x)``, which in RisingWave is what it means.
+
+    Raises as ``plan_query``.
+    """
+    with unforeseen_as_errors("planning it"), counted():
+        return _bounded(statement, catalog)
+
+
 def _bounded(statement: Select | CreateView, catalog: Relations) -> Snapshot:
     query, dialect = reading(statement, catalog)
     return snapshot_of(query, catalog, _stream_of(catalog), dialect)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dovetail.broker.reader import Places, all_columns, read_topic
+from dovetail.broker.reader import Places, all_columns
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.schema import StreamSchema
@@ -64,16 +64,10 @@ def relation_rows(
     stream = stream_of(context.catalog, name)
     part = (parts or {}).get(stream.topic)
     if part is None:
-        found = read_topic(
-            context.brokers,
-            stream.schema,
-            stream.topic,
-            context.topics.ends(stream.topic),
-            columns=columns_read(stream.schema, reads),
-        )
+        ends = context.topics.ends(stream.topic)
+        found = context.read(stream.schema, stream.topic, ends, columns=columns_read(stream.schema, reads))
     else:
-        found = read_topic(
-            context.brokers,
+        found = context.read(
             stream.schema,
             stream.topic,
             part.ends,

@@ -31,9 +31,9 @@ from dovetail.services.session.frames.fitted_columns import fitted
 from dovetail.services.session.result import Done, counted
 from dovetail.services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from dovetail.sql.bind.bounded.bounded_query import snapshot_of
-from dovetail.sql.bind.reading import dialect_of
+from dovetail.sql.bind.reading import dialect_of, expression_rules
 from dovetail.sql.compile.snapshot import Snapshot
-from dovetail.sql.planner import plan_query, stream_of
+from dovetail.sql.planner import plan_query, plan_snapshot, stream_of
 from dovetail.sql.relations import Stream
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
@@ -47,7 +47,7 @@ def insert(context: Context, statement: Insert) -> Done:
     stream = _writable(context, statement.stream)
     schema = stream.schema
     if statement.query is not None:
-        rows = _selected(context, schema, statement)
+        rows = _selected(context, stream, statement)
     else:
         rows = typed_rows(schema, statement.columns, _computed(context, stream, statement.rows))
     _write(context, stream.topic, records_of(schema, rows, schemas_of(context.brokers)))
@@ -93,28 +93,41 @@ def _write(context: Context, topic: str, records: Encoded) -> None:
     context.topics.await_committed(topic, context.writer.write_whole(topic, records))
 
 
-def _selected(context: Context, schema: StreamSchema, statement: Insert) -> pa.Table:
+def _selected(context: Context, stream: Stream, statement: Insert) -> pa.Table:
     """INSERT .. SELECT: the columns of the query, in order, into those named, or else declared."""
+    schema = stream.schema
     assert statement.query is not None
-    plan = plan_query("insert", statement.query, context.catalog)
-    if plan.snapshot is None:
-        raise Unsupported(
-            "INSERT .. SELECT over a stream would never end",
-            where=f'INSERT INTO "{schema.name}"',
-            fix=f"CREATE MATERIALIZED VIEW v INTO {schema.name} AS SELECT .., or SELECT .. FROM table(x)",
-        )
+    snapshot = _read_at_once(context, stream, statement.query)
     names = statement.columns or [column.name for column in schema.columns]
-    if len(names) != len(plan.columns):
-        given, filled = counted(len(plan.columns), "column"), counted(len(names), "column")
+    if len(names) != len(snapshot.columns):
+        given, filled = counted(len(snapshot.columns), "column"), counted(len(names), "column")
         raise SqlError(
             f"the query has {given}, but INSERT fills {filled}: {', '.join(names)}",
             where=f'INSERT INTO "{schema.name}"',
             fix=f"select a value for each, or name those that it gives: INSERT INTO {schema.name} (..) SELECT ..",
         )
-    found = dict(zip(names, answer(context, plan.snapshot).columns, strict=True))
+    found = dict(zip(names, answer(context, snapshot).columns, strict=True))
     rows = Changes.of(_declared(schema, found, _cast)).table
     expect_values(schema, rows)
     return rows
+
+
+def _read_at_once(context: Context, stream: Stream, query: Select) -> Snapshot:
+    """The query of an INSERT into ``stream``: over what its tables hold now, as RisingWave has it; of streams, which
+    Timeplus reads without end, only where it says ``table(x)``.
+    """
+    rules = expression_rules(query, context.catalog, without_relations=stream.rules)
+    query = replace(query, settings={"dialect": rules.value, **query.settings})
+    if rules is Rules.RISINGWAVE:
+        return plan_snapshot(query, context.catalog)
+    plan = plan_query("insert", query, context.catalog)
+    if plan.snapshot is None:
+        raise Unsupported(
+            "INSERT .. SELECT over a stream would never end",
+            where=f'INSERT INTO "{stream.schema.name}"',
+            fix=f"CREATE MATERIALIZED VIEW v INTO {stream.schema.name} AS SELECT .., or SELECT .. FROM table(x)",
+        )
+    return plan.snapshot
 
 
 def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray], cast: _ColumnCast) -> pa.Table:

@@ -37,12 +37,16 @@ def dialect_of(rules: Rules, catalog: Relations) -> Dialect:
     return WithFunctions(DIALECTS[rules], catalog)
 
 
-def expression_rules(statement: Select | CreateView, catalog: Relations) -> Rules:
-    """Tables and sources have RisingWave's expressions; with a stream or a dictionary among them, Timeplus'."""
+def expression_rules(
+    statement: Select | CreateView, catalog: Relations, without_relations: Rules = Rules.TIMEPLUS
+) -> Rules:
+    """Tables and sources have RisingWave's expressions; with a stream or a dictionary among them, Timeplus'.
+    ``without_relations``: what a query has that reads none.
+    """
     said = statement.settings.get("dialect")
     if said is not None:
         return Rules(str(said).lower())
-    found = set(_rules_read(statement.query, catalog))
+    found = set(_rules_read(statement.query, catalog)) or {without_relations}
     return Rules.RISINGWAVE if found == {Rules.RISINGWAVE} else Rules.TIMEPLUS
 
 

@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
+from dovetail.changelog.changes import DELTA, Changes
 from dovetail.changelog.decode import Decoder, parted
 from dovetail.changelog.encode import encode
 from dovetail.changelog.errors import InternalError
 from dovetail.changelog.event_times import unusable
-from dovetail.changelog.schema import Kind
+from dovetail.changelog.schema import ARRIVAL, Kind
 from dovetail.joins.dataflow.graph import Sink, TopicScan
 from dovetail.joins.host.in_memory import LocalQuery
 from dovetail.joins.inputs.watermarks import PartitionTime
@@ -38,6 +39,9 @@ BUCKETS = 2
 
 class _Running(Protocol):
     """A fragment that runs."""
+
+    @property
+    def launch(self) -> Launch: ...
 
     def advance(self, limit: int | None) -> bool:
         """Take in one batch: at most ``limit`` records of each topic. False if there is none left."""
@@ -79,10 +83,10 @@ class _Joining:
         if not batch and not self.opening:
             return False
         self.opening = False
-        rows = self.query.feed(batch, marks)
+        rows, sink = self.query.feed(batch, marks), self.launch.fragment.dataflow.sink
         written = self.topics[self.launch.topic]
         if rows is not None:
-            written.append(_records(rows, self.launch.fragment.dataflow.sink))
+            written.append(_records(_net(rows) if sink.exchanged else rows, sink))
         if self.query.output_watermark is not None:
             written.append([Record(None, None, self.query.output_watermark)])
         if batch and (buckets := next(self.buckets, None)) is not None:
@@ -97,12 +101,13 @@ class _Joining:
 class MemoryHost:
     """Queries run in the order in which they were started, so a view is filled before those that read it.
 
-    A step is one batch, or with ``batch_records`` as many as it takes. History is one batch in any case.
+    A step is one batch, or with ``batch_records`` as many as it takes; history is one, or one of ``history_records``.
 
     rescaled   the numbers of buckets that a query has after its batches, one after the other
     """
 
     batch_records: int | None = None
+    history_records: int | None = field(default=None, kw_only=True)
     rescaled: Sequence[int] = ()
     topics: dict[str, Topic] = field(default_factory=dict)
     running: dict[str, _Running] = field(default_factory=dict)
@@ -148,7 +153,7 @@ class MemoryHost:
         else:
             started = _Joining.of(query, self.topics, self.rescaled)
         self.running[query.name] = started
-        started.advance(None)
+        started.advance(self.history_records)
 
     def settle(self) -> None:
         for running in self.running.values():
@@ -179,6 +184,12 @@ def _decoded(decoder: Decoder, records: pa.Table, scan: TopicScan) -> tuple[pa.T
         first = rejected.to_pylist()[0]
         raise InternalError(f"a record of {decoder.schema.name} is rejected: {first['reason']}: {first['value']!r}")
     return decoded.rows, pc.max(heartbeats["event_ms"]).as_py() if scan.watermark is not None else None
+
+
+def _net(rows: pa.Table) -> pa.Table:
+    """Rows of several buckets, which meet in one: what is taken back comes before what is put in its place."""
+    without_arrival = rows.drop_columns([name for name in rows.column_names if name == ARRIVAL])
+    return Changes(without_arrival).consolidated().table.sort_by(DELTA)
 
 
 def _records(rows: pa.Table, sink: Sink) -> list[Record]:

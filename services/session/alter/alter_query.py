@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dovetail.broker.producer_queue import Outgoing, OutgoingRecords
-from dovetail.broker.reader import read_topic
 from dovetail.broker.registry.client import schemas_of
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.encode import Encoded, Forms, encode
@@ -142,9 +141,7 @@ def _difference(context: Context, proposed: Proposal, successor: str) -> Changes
 def _keyed_rows(context: Context, stream: Stream, topic: str) -> pa.Table:
     schema = replace(stream.schema, included=(Included(_KEY, pa.binary(), RecordPart.KEY),))
     names = (*(column.name for column in schema.columns), _KEY)
-    return read_topic(context.brokers, schema, topic, context.topics.quiescent_ends(topic), columns=names).rows.select(
-        names
-    )
+    return context.read(schema, topic, context.topics.quiescent_ends(topic), columns=names).rows.select(names)
 
 
 def _records(context: Context, plan: Plan, changes: Changes) -> Encoded:

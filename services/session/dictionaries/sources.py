@@ -14,7 +14,6 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from dovetail.broker.reader import read_topic
 from dovetail.changelog.lookup import Key, Row, Rows
 from dovetail.changelog.schema import Column
 from dovetail.dictionaries.definition.definition import Definition
@@ -79,9 +78,8 @@ class StreamContent:
 
     def load(self) -> Iterator[list[Row]]:
         topic = self._stream.topic
-        content = read_topic(
-            self.context.brokers, self._stream.schema, topic, self.context.topics.ends(topic), columns=self._names
-        ).rows.select(self._names)
+        ends = self.context.topics.ends(topic)
+        content = self.context.read(self._stream.schema, topic, ends, columns=self._names).rows.select(self._names)
         yield [tuple(row.values()) for row in content.to_pylist()]
 
     @cached_property

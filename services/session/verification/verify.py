@@ -8,7 +8,6 @@ from enum import StrEnum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dovetail.broker.reader import read_topic
 from dovetail.broker.registry.client import schemas_of
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.changes import DELTA, Changes
@@ -78,7 +77,7 @@ def verify(context: Context, view: str) -> Verification:
     stream = plan.stream()
     names = tuple(column.name for column in stream.schema.columns)
     columns = tuple(dict.fromkeys((*names, *stream.schema.primary_key)))
-    found = read_topic(context.brokers, stream.schema, stream.topic, written, columns=columns).rows.select(names)
+    found = context.read(stream.schema, stream.topic, written, columns=columns).rows.select(names)
     if plan.dataflow.waits:
         out = out.doubted(f"rows that wait for a watermark are not in {stream.topic} yet")
     held = _held(context, stream, names, out)

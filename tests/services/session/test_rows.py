@@ -181,6 +181,15 @@ def test_insert_select(session: Session, ask: Ask) -> None:
     )
 
 
+def test_insert_select_of_tables_reads_what_they_hold(session: Session, ask: Ask) -> None:
+    session.run("CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 7), (2, 8)")
+    session.run("INSERT INTO t SELECT id + 10, v / 2 FROM t; INSERT INTO t SELECT 20, 7 / 2")
+    assert ask("SELECT id, v FROM table(t) ORDER BY id") == [(1, 7), (2, 8), (11, 3), (12, 4), (20, 3)]
+    session.run("CREATE STREAM s (id int, v int)")
+    for query in ("SELECT id, v FROM s", "SELECT t.id, s.v FROM t JOIN s ON t.id = s.id"):
+        assert "would never end" in failure(session, f"INSERT INTO t {query}").what
+
+
 def test_what_cannot_be_written(session: Session) -> None:
     session.run("CREATE STREAM s (id int64); CREATE SOURCE src (id int64)")
     assert "append-only" in failure(session, "UPDATE s SET id = 1").what

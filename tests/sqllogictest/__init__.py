@@ -1,0 +1,1 @@
+"""Files of sqllogictest, run against a session: ``python -m tests.sqllogictest`` (docs/sqllogictest.md)."""
