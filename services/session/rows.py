@@ -25,6 +25,7 @@ from dovetail.changelog.formats.members import Member
 from dovetail.changelog.formats.record_parts import expect_written
 from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
+from dovetail.services.session.assignment import assigned_rows
 from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
 from dovetail.services.session.frames.fitted_columns import fitted
@@ -39,7 +40,7 @@ from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import Computed, CreateStream, CreateView, Delete, Insert, Literal, Select, Update
 
-_Change = TypeVar("_Change", Update, Delete)
+_Change = TypeVar("_Change", Insert, Update, Delete)
 _ColumnCast = Callable[[pa.ChunkedArray, pa.DataType, str], pa.ChunkedArray]
 
 
@@ -49,7 +50,7 @@ def insert(context: Context, statement: Insert) -> Done:
     if statement.query is not None:
         rows = _selected(context, stream, statement)
     else:
-        rows = typed_rows(schema, statement.columns, _computed(context, stream, statement.rows))
+        rows = typed_rows(schema, statement.columns, _values(context, stream, statement))
     _write(context, stream.topic, records_of(schema, rows, schemas_of(context.brokers)))
     return Done(f"inserted {counted(rows.num_rows, 'row')}")
 
@@ -70,6 +71,17 @@ def insert_table(context: Context, name: str, table: pa.Table) -> int:
     expect_values(stream.schema, rows)
     _write(context, stream.topic, records_of(stream.schema, rows, schemas_of(context.brokers)))
     return int(rows.num_rows)
+
+
+def _values(context: Context, stream: Stream, statement: Insert) -> Sequence[Sequence[Literal]]:
+    """The rows of VALUES; those for a table as PostgreSQL assigns them."""
+    if stream.rules is Rules.TIMEPLUS:
+        return _computed(context, stream, statement.rows)
+    if "\\" in statement.text and not statement.bound:
+        # A backslash is a sign like any other in the texts of tables.
+        statement = _in_dialect_of(stream, statement)
+    computed = _computed(context, stream, statement.rows)
+    return assigned_rows(stream.schema, statement.columns, computed)
 
 
 def _computed(
@@ -97,7 +109,7 @@ def _selected(context: Context, stream: Stream, statement: Insert) -> pa.Table:
     """INSERT .. SELECT: the columns of the query, in order, into those named, or else declared."""
     schema = stream.schema
     assert statement.query is not None
-    snapshot = _read_at_once(context, stream, statement.query)
+    snapshot = snapshot_for(context, schema.name, stream.rules, statement.query)
     names = statement.columns or [column.name for column in schema.columns]
     if len(names) != len(snapshot.columns):
         given, filled = counted(len(snapshot.columns), "column"), counted(len(names), "column")
@@ -112,11 +124,11 @@ def _selected(context: Context, stream: Stream, statement: Insert) -> pa.Table:
     return rows
 
 
-def _read_at_once(context: Context, stream: Stream, query: Select) -> Snapshot:
-    """The query of an INSERT into ``stream``: over what its tables hold now, as RisingWave has it; of streams, which
+def snapshot_for(context: Context, target: str, target_rules: Rules, query: Select) -> Snapshot:
+    """A query whose rows go into ``target``: over what its tables hold now, as RisingWave has it; of streams, which
     Timeplus reads without end, only where it says ``table(x)``.
     """
-    rules = expression_rules(query, context.catalog, without_relations=stream.rules)
+    rules = expression_rules(query, context.catalog, without_relations=target_rules)
     query = replace(query, settings={"dialect": rules.value, **query.settings})
     if rules is Rules.RISINGWAVE:
         return plan_snapshot(query, context.catalog)
@@ -124,8 +136,8 @@ def _read_at_once(context: Context, stream: Stream, query: Select) -> Snapshot:
     if plan.snapshot is None:
         raise Unsupported(
             "INSERT .. SELECT over a stream would never end",
-            where=f'INSERT INTO "{stream.schema.name}"',
-            fix=f"CREATE MATERIALIZED VIEW v INTO {stream.schema.name} AS SELECT .., or SELECT .. FROM table(x)",
+            where=f'INSERT INTO "{target}"',
+            fix=f"CREATE MATERIALIZED VIEW v INTO {target} AS SELECT .., or SELECT .. FROM table(x)",
         )
     return plan.snapshot
 

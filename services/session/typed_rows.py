@@ -21,7 +21,7 @@ from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.formats.record_parts import expect_written
 from dovetail.changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
-from dovetail.sql.syntax.statements import Literal
+from dovetail.sql.syntax.statements import DefaultValue, Literal
 
 
 def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequence[Literal]]) -> pa.Table:
@@ -82,7 +82,8 @@ def expect_values(schema: StreamSchema, rows: pa.Table) -> None:
 
 def _object(schema: StreamSchema, row: Mapping[str, Literal]) -> bytes:
     types = {column.name: column.type for column in schema.columns}
-    members = {name: _plain(value, types.get(name)) for name, value in row.items()}
+    given = {name: value for name, value in row.items() if not isinstance(value, DefaultValue)}
+    members = {name: _plain(value, types.get(name)) for name, value in given.items()}
     inside = (f"{json.dumps(name)}:{_json(value)}" for name, value in members.items())
     return ("{" + ",".join(inside) + "}").encode()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from dovetail.changelog.errors import UnknownName
+from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.sql.bind.named_columns import with_names
 from dovetail.sql.bind.written.qualifiers import is_cte, is_own
 from dovetail.sql.bind.written.untranslated import as_written
@@ -16,6 +16,7 @@ from dovetail.sql.functions.translate import Dialect
 from dovetail.sql.relations import Relations, TrackedCatalog
 from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.set_functions import set_function
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
 
 
@@ -33,6 +34,12 @@ def inlined_reading(view: CreateView, catalog: Relations) -> tuple[exp.Query, Di
     return reading(view, catalog)
 
 
+def _of_none(statement: Select | CreateView, rules: Rules) -> Rules:
+    """Of a query without relations, and with words that one dialect has alone (``FROM unnest(..)``)."""
+    read = {} if statement.readings is None else statement.readings.by_rules
+    return Rules.RISINGWAVE if read and isinstance(read[Rules.TIMEPLUS], SqlError) else rules
+
+
 def dialect_of(rules: Rules, catalog: Relations) -> Dialect:
     return WithFunctions(DIALECTS[rules], catalog)
 
@@ -46,7 +53,7 @@ def expression_rules(
     said = statement.settings.get("dialect")
     if said is not None:
         return Rules(str(said).lower())
-    found = set(_rules_read(statement.query, catalog)) or {without_relations}
+    found = set(_rules_read(statement.query, catalog)) or {_of_none(statement, without_relations)}
     return Rules.RISINGWAVE if found == {Rules.RISINGWAVE} else Rules.TIMEPLUS
 
 
@@ -60,6 +67,8 @@ def _of_view(view: CreateView, catalog: Relations) -> Rules:
 def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     for table in query.find_all(exp.Table):
+        if set_function(table.this) is not None:
+            yield Rules.RISINGWAVE
         named = _relation(table)
         if named is None or (is_cte(named, ctes) and not _reads_relation(table.this)):
             continue

@@ -10,6 +10,7 @@ from dovetail.changelog.errors import UnknownName
 from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.relations import Relations
 from dovetail.sql.syntax.calls import WINDOWS, function_name
+from dovetail.sql.syntax.set_functions import set_function
 from dovetail.sql.syntax.statements import CreateDictionary, CreateView
 from dovetail.sql.system_tables import DATABASE
 
@@ -27,7 +28,8 @@ def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relation
 
 def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:
     if isinstance(table.this, exp.Anonymous):
-        return _reads_content(table.this)
+        # What a function of several rows gives hangs on its arguments, and on the rows of other tables.
+        return _reads_content(table.this) or set_function(table.this) is not None
     if table.db == DATABASE:
         return True
     if is_cte(table, ctes):

@@ -191,6 +191,7 @@ def _explain(cursor: Cursor) -> Explain | ExplainAlter | ExplainAnalyze | Explai
 _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "SELECT": select,
     "WITH": select,
+    "VALUES": select,
     "(": select,
     "CREATE": create,
     "ALTER": alter,

@@ -16,7 +16,15 @@ from sqlglot.parsers.risingwave import RisingWaveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.sql.syntax.dialect import PARAMETERS, QueryParser
-from dovetail.sql.syntax.unnest_joins import array_join, refuse_sides, unnest_of, unnested_items
+from dovetail.sql.syntax.unnest_joins import (
+    array_join,
+    joined_alone,
+    refuse_sides,
+    stands_alone,
+    unnest_of,
+    unnested_head,
+    unnested_items,
+)
 
 _AGGREGATES = (
     "COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "EVERY", "BIT_AND", "BIT_OR", "BIT_XOR", "ANY_VALUE",
@@ -102,12 +110,14 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
         join = super()._parse_join(*args, **kwargs)
         unnest = None if join is None else unnest_of(join)
-        return join if join is None or unnest is None else array_join(join, unnest)
+        if join is None or unnest is None:
+            return join
+        return joined_alone(join, unnest) if stands_alone(join, unnest) else array_join(join, unnest)
 
     def _parse_query_modifiers(self, this: Any) -> Any:
         made = super()._parse_query_modifiers(this)
         if isinstance(made, exp.Select):
-            refuse_sides(unnested_items(made))
+            refuse_sides(unnested_items(unnested_head(made)))
         return made
 
     def _unit(self) -> exp.Var | None:

@@ -34,6 +34,11 @@ class Computed:
 
 
 @dataclass(frozen=True)
+class DefaultValue:
+    """DEFAULT in VALUES: what the column has where nothing is given."""
+
+
+@dataclass(frozen=True)
 class StatementParameter:
     """``?``, or ``:name``, at a place of the script: its value is given beside the text."""
 
@@ -346,13 +351,28 @@ class CreateFunction:
 
 
 @dataclass(frozen=True)
+class CreateTableAs:
+    """CREATE TABLE name [(columns)] AS query: a table with the rows that the query gives now. ``columns`` are names."""
+
+    name: str
+    query: Select
+    columns: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Insert:
-    """INSERT INTO stream [(columns)] VALUES .. | SELECT ..; empty ``columns`` = the declared ones, in order."""
+    """INSERT INTO stream [(columns)] VALUES .. | SELECT ..; empty ``columns`` = the declared ones, in order.
+
+    bound   parameters of its text have got their values
+    """
 
     stream: str
     columns: tuple[str, ...] = ()
-    rows: tuple[tuple[Literal | Computed | StatementParameter, ...], ...] = ()
+    rows: tuple[tuple[Literal | Computed | DefaultValue | StatementParameter, ...], ...] = ()
     query: Select | None = None
+    bound: bool = False
     text: str = ""
 
 
@@ -589,6 +609,7 @@ class WaitFor:
 
 Statement = (
     CreateStream
+    | CreateTableAs
     | AlterStream
     | AlterQuery
     | AlterView

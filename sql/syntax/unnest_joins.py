@@ -3,6 +3,7 @@
 FROM t, UNNEST(t.tags) AS u(tag)                    t ARRAY JOIN t.tags AS tag, called u.tag too
 FROM t LEFT JOIN UNNEST(t.a, t.b) AS u(x, y) ON true
 SELECT id, unnest(tags) FROM t                      the same, of a table that has no name
+FROM UNNEST(ARRAY[1, 2]) AS u(x)                    the same, beside one row
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dovetail.sql.syntax.dialect import ARRAY
+from dovetail.sql.syntax.set_functions import arrays_of, as_unnest, set_function
 
 TABLE = "unnest_alias"
 """In ``meta`` of such a join: the alias of the table that its elements are columns of."""
@@ -33,9 +35,45 @@ _COLUMN = "unnest"
 
 
 def unnest_of(join: exp.Join) -> exp.Unnest | None:
-    """The UNNEST that is joined, LATERAL or not; None if something else is."""
+    """The UNNEST that is joined, LATERAL or not, or a function of several rows; None if something else is."""
+    join.set("this", as_unnest(join.this))
     item = join.this.this if isinstance(join.this, exp.Lateral) else join.this
     return item if isinstance(item, exp.Unnest) else None
+
+
+def unnested_head(select: exp.Select) -> exp.Select:
+    """``select`` with a function of several rows that FROM begins with in a subquery."""
+    head = select.args.get("from_")
+    item = None if head is None else as_unnest(head.this)
+    if isinstance(head, exp.From) and isinstance(item, exp.Unnest):
+        head.set("this", _alone(item))
+    return select
+
+
+def stands_alone(join: exp.Join, unnest: exp.Unnest) -> bool:
+    """Whether the elements are those of no row before it, and met by a condition."""
+    met = join.side or join.method or join.args.get("on") or join.args.get("using")
+    return bool(met) and next(unnest.find_all(exp.Column), None) is None
+
+
+def joined_alone(join: exp.Join, unnest: exp.Unnest) -> exp.Join:
+    join.set("this", _alone(unnest))
+    return join
+
+
+def _alone(unnest: exp.Unnest) -> exp.Subquery:
+    """The elements as a subquery, beside one row."""
+    join = array_join(exp.Join(this=unnest, kind="CROSS"), unnest)
+    table = exp.to_identifier(join.meta[TABLE])
+    names = [one.args["alias"].copy() for one in (join.this, *join.expressions)]
+    columns: list[exp.Expr] = [exp.Column(this=name, table=table.copy()) for name in names]
+    query = exp.Select(expressions=columns, from_=_one_row(), joins=[join])
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=table))
+
+
+def _one_row() -> exp.From:
+    alias = exp.TableAlias(this=exp.to_identifier(UNNAMED, quoted=True), columns=[exp.to_identifier("of", quoted=True)])
+    return exp.From(this=exp.Values(expressions=[exp.Tuple(expressions=[exp.true()])], alias=alias))
 
 
 def array_join(join: exp.Join, unnest: exp.Unnest) -> exp.Join:
@@ -56,8 +94,6 @@ def _is_comma(join: exp.Join) -> bool:
 def _why_refused(join: exp.Join, unnest: exp.Unnest) -> tuple[str, str] | None:
     """What is not supported, and what is; None where the join can be made."""
     alias, condition = join.this.args.get("alias"), join.args.get("on")
-    if unnest.args.get("offset"):
-        return "WITH ORDINALITY is not supported", "leave it out: FROM t CROSS JOIN UNNEST(t.a) AS u(x)"
     if alias is not None and any(isinstance(name, exp.ColumnDef) for name in alias.args.get("columns") or ()):
         return "UNNEST names its elements, which have the type of their array", "UNNEST(t.a) AS u(x)"
     if join.kind not in _KINDS or join.method or join.args.get("using") or join.side not in ("", "LEFT"):
@@ -104,16 +140,19 @@ def unnested_items(select: exp.Select) -> exp.Select:
     parts = [part for item in select.expressions for part in _own_parts(item)]
     calls = [part for part in parts if _is_call(part)]
     others = any(isinstance(part, exp.AggFunc | exp.Window) for part in parts)
-    if not calls or others or select.args.get("group") or not select.args.get("from_"):
+    if not calls or others or select.args.get("group"):
         return select
+    if not select.args.get("from_"):
+        select.set("from_", _one_row())
     names = [f"{_COLUMN}{number}" for number in range(len(calls))]
-    arrays = [exp.alias_(call.expressions[0].copy(), name) for call, name in zip(calls, names, strict=True)]
+    called = [_COLUMN if set_function(call) is None else str(call.this).lower() for call in calls]
+    arrays = [exp.alias_(_array(call), name) for call, name in zip(calls, names, strict=True)]
     made = exp.Join(this=arrays[0], expressions=arrays[1:], kind=ARRAY)
     made.meta[TABLE] = UNNAMED
     select.append("joins", made)
-    for call, name in zip(calls, names, strict=True):
+    for call, name, shown in zip(calls, names, called, strict=True):
         element: exp.Expr = exp.column(name, table=UNNAMED, quoted=True)
-        element = exp.alias_(element, _COLUMN) if call.parent is select else element
+        element = exp.alias_(element, shown) if call.parent is select else element
         element.meta.update(call.meta)
         call.replace(element)
     return select
@@ -125,5 +164,17 @@ def _own_parts(item: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_call(part: exp.Expr) -> bool:
+    function = set_function(part)
+    if function is not None:
+        return len(function.arrays) == 1
     named = isinstance(part, exp.Anonymous) and str(part.this).lower() == _COLUMN
     return named and len(part.expressions) == 1
+
+
+def _array(call: exp.Expr) -> exp.Expr:
+    function = set_function(call)
+    if function is None:
+        array: exp.Expr = call.expressions[0].copy()
+        return array
+    assert isinstance(call, exp.Anonymous)
+    return arrays_of(call, function)[0]

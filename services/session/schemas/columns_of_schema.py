@@ -23,6 +23,7 @@ from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsu
 from dovetail.changelog.schema import StreamSchema
 from dovetail.services.session.context import Context
 from dovetail.services.session.schemas.registration import registry_of
+from dovetail.services.session.schemas.type_texts import type_text
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import Dovetail
 from dovetail.sql.syntax.grammar.columns import RESERVED
@@ -30,7 +31,6 @@ from dovetail.sql.syntax.grammar.hints.filled_forms import written
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateStream
-from dovetail.sql.syntax.types import arrow, display
 
 _WHERE = "the column list"
 
@@ -99,25 +99,8 @@ def _declared(found: Mapping[str, pa.DataType | SchemaMisfit], name: str, rules:
 
 
 def _type_text(kind: pa.DataType, rules: Rules) -> str | SchemaMisfit:
-    text = display(_kept(kind), rules)
-    try:
-        same = display(arrow(text, rules), rules) == text
-    except SqlError:
-        same = False
-    return text if same else SchemaMisfit(f"there is no type {text}")
-
-
-def _kept(kind: pa.DataType) -> pa.DataType:
-    """The type with times as columns keep them."""
-    if pa.types.is_timestamp(kind) and (kind.unit == "ns" or kind.tz is None):
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_list(kind):
-        return pa.list_(_kept(kind.value_type))
-    if pa.types.is_map(kind):
-        return pa.map_(kind.key_type, _kept(kind.item_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(one.name, _kept(one.type)) for one in kind])
-    return kind
+    text, there_is = type_text(kind, rules)
+    return text if there_is else SchemaMisfit(f"there is no type {text}")
 
 
 def _read_with(statement: CreateStream, columns: str) -> CreateStream:

@@ -18,7 +18,8 @@ REFUSED: Refusals = (
     ("""generate_series range regexp_matches regexp_split_to_table string_to_table jsonb_array_elements
         jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_keys json_object_keys json_array_elements
         generate_subscripts""",
-     "gives several rows for one", "join with a table of the elements, or use array functions"),
+     "gives several rows for one",
+     "call it in FROM, FROM f(..) AS r(a), whose rows can be filtered, grouped and joined"),
     ("""current_user session_user current_database current_schema version pg_typeof current_setting nextval lastval
         currval txid_current pg_backend_pid inet_client_addr""",
      "depends on the session", "write the value itself"),

@@ -16,7 +16,14 @@ from dovetail.sql.syntax.grammar.settings import NO_SECRETS
 from dovetail.sql.syntax.grammar.streams import create_stream
 from dovetail.sql.syntax.grammar.tables import create_index, create_table
 from dovetail.sql.syntax.grammar.views import create_view
-from dovetail.sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
+from dovetail.sql.syntax.statements import (
+    CreateDictionary,
+    CreateFunction,
+    CreateIndex,
+    CreateStream,
+    CreateTableAs,
+    CreateView,
+)
 
 _REFUSED = {
     "DATABASE": 'there is one database, "default"',
@@ -26,7 +33,9 @@ _REFUSED = {
 }
 
 
-def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDictionary | CreateFunction:
+def create(
+    cursor: Cursor,
+) -> CreateStream | CreateTableAs | CreateView | CreateIndex | CreateDictionary | CreateFunction:
     cursor.clause = "CREATE"
     cursor.expect("CREATE")
     or_replace = bool(cursor.accept("OR REPLACE"))
@@ -60,10 +69,15 @@ def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDi
         return create_function(cursor, or_replace)
     # An order for this once, and no part of the definition: the text that the catalog keeps ends before it.
     with_data = cursor.accept_last(WITH_DATA)
-    return replace(_over_a_topic(cursor, found, or_replace), with_data=with_data)
+    made = _over_a_topic(cursor, found, or_replace)
+    if isinstance(made, CreateTableAs):
+        if with_data:
+            cursor.fail("a table that a query fills begins empty in any case", fix="leave WITH DATA out")
+        return made
+    return replace(made, with_data=with_data)
 
 
-def _over_a_topic(cursor: Cursor, found: str, or_replace: bool) -> CreateStream | CreateView:
+def _over_a_topic(cursor: Cursor, found: str, or_replace: bool) -> CreateStream | CreateTableAs | CreateView:
     if found.endswith("STREAM"):
         return create_stream(cursor, found.removesuffix("STREAM").strip(), or_replace)
     if found in ("TABLE", "SOURCE"):

@@ -123,6 +123,8 @@ def _read(at: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlError
     try:
         again = tokens if rules is Rules.TIMEPLUS else _tokens_again(cursor.script, tokens, dialect)
         parsed = expression(cursor, same_windows(again), "SELECT or WITH", dialect)
+        if isinstance(parsed, exp.Values):
+            parsed = _select_from(parsed)
         if not isinstance(parsed, exp.Query):
             cursor.fail("expected SELECT or WITH", offset=tokens[0].start)
         check_parts(cursor, parsed, tokens[0].start)
@@ -130,6 +132,18 @@ def _read(at: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlError
         return parsed
     except SqlError as fault:
         return fault
+
+
+def _select_from(values: exp.Values) -> exp.Select:
+    """VALUES that stand alone, as the SELECT that they are, with the names that PostgreSQL gives to their columns."""
+    query = exp.select("*")
+    for clause in ("order", "limit", "offset"):
+        query.set(clause, values.args.get(clause))
+        values.set(clause, None)
+    width = max(len(row.expressions) if isinstance(row, exp.Tuple) else 1 for row in values.expressions)
+    names = [exp.to_identifier(f"column{place}") for place in range(1, width + 1)]
+    values.set("alias", exp.TableAlias(this=exp.to_identifier("values", quoted=True), columns=names))
+    return query.from_(values)
 
 
 def readable_expression(cursor: Cursor, tokens: list[Token]) -> exp.Expr:

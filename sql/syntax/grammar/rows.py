@@ -10,7 +10,17 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import PARAMETER_AT
 from dovetail.sql.syntax.grammar.queries import readable_expression, select
-from dovetail.sql.syntax.statements import Computed, Delete, Insert, Literal, StatementParameter, Update
+from dovetail.sql.syntax.statements import (
+    Computed,
+    DefaultValue,
+    Delete,
+    Insert,
+    Literal,
+    StatementParameter,
+    Update,
+)
+
+_Value = Literal | Computed | DefaultValue | StatementParameter
 
 
 def insert(cursor: Cursor) -> Insert:
@@ -30,7 +40,7 @@ def insert(cursor: Cursor) -> Insert:
     return Insert(stream, columns)
 
 
-def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal | Computed | StatementParameter, ...], ...]:
+def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[_Value, ...], ...]:
     rows = []
     while not cursor.done:
         offset = cursor.offset
@@ -45,8 +55,11 @@ def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal | Com
     return tuple(rows)
 
 
-def _value(cursor: Cursor) -> Literal | Computed | StatementParameter:
+def _value(cursor: Cursor) -> _Value:
     offset = cursor.offset
+    if cursor.at("DEFAULT") and cursor.word(1) in (",", ")"):
+        cursor.accept("DEFAULT")
+        return DefaultValue()
     tree = readable_expression(cursor, cursor.nested())
     if isinstance(tree, exp.Placeholder) and PARAMETER_AT in tree.meta:
         return StatementParameter(tree.meta[PARAMETER_AT], tree.text("this"))

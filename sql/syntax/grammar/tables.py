@@ -15,20 +15,23 @@ from dovetail.sql.syntax.grammar.columns import Elements, elements_of_stream, pr
 from dovetail.sql.syntax.grammar.hints import flink, ksql
 from dovetail.sql.syntax.grammar.hints.filled_forms import Declaration, written
 from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_query_of
+from dovetail.sql.syntax.grammar.queries import select
 from dovetail.sql.syntax.grammar.settings import assignments, with_clause
 from dovetail.sql.syntax.grammar.streams import check, text_of
 from dovetail.sql.syntax.record_columns import include
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import CreateIndex, CreateStream, Index, Setting
+from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateTableAs, Index, Setting
 
 
-def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream:
+def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream | CreateTableAs:
     """What follows CREATE TABLE or CREATE SOURCE. A source without a primary key is append-only."""
     cursor.clause = "CREATE SOURCE" if source else "CREATE TABLE"
     if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
     start, name = cursor.offset, cursor.path("the name of a table")
-    if not source:
-        refuse_query_of(cursor, "table", name, start)
+    if not source and (filled := _table_as(cursor, name, if_not_exists, start)) is not None:
+        if or_replace:
+            cursor.fail("a table that a query fills is not replaced", fix=f"DROP TABLE {written(name)} before")
+        return filled
     append_only = bool(cursor.accept("APPEND ONLY"))
     found = elements_of_stream(cursor, Rules.RISINGWAVE)
     settings: dict[str, Setting] = {}
@@ -67,6 +70,32 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
         included=tuple(found.included),
         of_schema=found.of_schema,
     )
+
+
+def _table_as(cursor: Cursor, name: str, if_not_exists: bool, start: int) -> CreateTableAs | None:
+    """``[(columns)] AS SELECT ..``; None, with nothing read, for a table that is declared. Raises Unsupported for a
+    query that goes on for ever, as ksqlDB has it.
+    """
+    index = cursor.index
+    columns = _column_names(cursor) if _names_only(cursor) else ()
+    if not (cursor.at("AS") and cursor.word(1) in ("SELECT", "WITH", "VALUES", "(")):
+        cursor.index = index
+        refuse_query_of(cursor, "table", name, start)
+        return None
+    words = [token.text.upper() for token in cursor.tokens[cursor.index :]]
+    if "EMIT" in words:
+        refuse_query_of(cursor, "table", name, start)
+    cursor.accept("AS")
+    return CreateTableAs(name, select(cursor), columns, if_not_exists)
+
+
+def _names_only(cursor: Cursor) -> bool:
+    """Whether brackets follow that hold names and commas, and AS behind them."""
+    words = [token.text.upper() for token in cursor.tokens[cursor.index :]]
+    if words[:1] != ["("] or ")" not in words:
+        return False
+    end = words.index(")")
+    return words[end + 1 : end + 2] == ["AS"] and all(word == "," for word in words[2:end:2])
 
 
 def _type_key(found: Elements, settings: dict[str, Setting]) -> None:

@@ -91,7 +91,7 @@ def _bound(
         case Insert():
             rows = tuple(tuple(_item(item, values) for item in row) for row in statement.rows)
             query = None if statement.query is None else _with_query(text, statement.query, values)
-            return replace(statement, rows=rows, query=query)
+            return replace(statement, rows=rows, query=query, bound=True)
         case Why():
             where = _tree(text, statement.where, values, rules)
             return replace(statement, where=where, arguments=_of_one(own, values, arguments))

@@ -180,6 +180,7 @@ STATEMENTS = {
         "SYSTEM RELOAD DICTIONARIES",
     ),
     Role.ADMIN: (
+        "CREATE TABLE t AS SELECT 1",
         "CREATE STREAM s (a int)",
         "ALTER STREAM s ADD COLUMN b int",
         "ALTER VIEW v SET (buckets = 2)",

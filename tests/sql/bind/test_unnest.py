@@ -52,7 +52,12 @@ def test_the_columns(world: World, query: str, columns: str) -> None:
         ("SELECT x FROM s, UNNEST(s.a, s.b) AS u(x, x)", '"x" stands twice in UNNEST'),
         ("SELECT x FROM s, UNNEST(s.a, s.b) AS u(x)", "names the elements of all its arrays"),
         ("SELECT x FROM s, UNNEST(s.a) AS u(x, y)", "names the elements of all its arrays"),
-        ("SELECT x FROM s, UNNEST(s.a) WITH ORDINALITY AS u(x, n)", "WITH ORDINALITY"),
+        ("SELECT id FROM s WHERE generate_series(1, 2) > 1", "generate_series() gives several rows for one"),
+        ("SELECT generate_series(1, 2), count(*) FROM s", "generate_series() gives several rows for one"),
+        ("SELECT jsonb_each(c) FROM s", "jsonb_each() gives several rows for one"),
+        ("SELECT g FROM s, generate_series(1, 1000000000000) AS g", "gives 1,000,000 rows at most"),
+        ("SELECT g FROM s, generate_series(1, 2, 0) AS g", "takes a step other than 0"),
+        ("SELECT g FROM s, generate_series(s.c, 2) AS g", "takes integers, numerics or timestamps, not varchar"),
         ("SELECT x FROM s RIGHT JOIN UNNEST(s.a) AS u(x) ON true", "it has none alone"),
         ("SELECT x FROM s FULL JOIN UNNEST(s.a) AS u(x) ON true", "it has none alone"),
         ("SELECT x FROM s JOIN UNNEST(s.a) AS u(x) ON u.x > 1", "UNNEST with a condition"),
@@ -65,7 +70,6 @@ def test_the_columns(world: World, query: str, columns: str) -> None:
         ("SELECT x, v FROM s, UNNEST(s.a) AS u(x) JOIN g ON g.k = u.x FULL JOIN g AS h ON h.k = u.x", "FULL JOIN"),
         ("SELECT x FROM s LEFT JOIN UNNEST(s.a) AS u(x) ON u.x > 1", "LEFT JOIN UNNEST with a condition"),
         ("SELECT x FROM s, UNNEST(s.a) AS u(x INT)", "the type of their array"),
-        ("SELECT x FROM UNNEST(ARRAY[1]) AS u(x), s", "UNNEST stands behind the table"),
         ("SELECT x FROM (s CROSS JOIN UNNEST(s.a) AS u(x))", "UNNEST does not stand in brackets"),
         ("SELECT x FROM table(t) AS t, UNNEST(t.a) AS u(x) JOIN s ON s.id = x", "table(x) stands before UNNEST"),
         ("SELECT x FROM s, UNNEST(s.id) AS u(x)", 'UNNEST takes arrays, and "s.id" is int32'),
@@ -86,6 +90,21 @@ def test_what_is_refused(world: World, query: str, message: str) -> None:
         world.plan(query)
     assert message in fault.value.what
     assert fault.value.fix
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("SELECT * FROM generate_series(1, 3)", 3),
+        ("SELECT x FROM UNNEST(ARRAY[1, 2]) AS u(x)", 2),
+        ("SELECT generate_series(1, 4) AS g SETTINGS dialect = 'risingwave'", 4),
+        ("SELECT g.i FROM table(t) AS t RIGHT JOIN generate_series(1, 5) AS g(i) ON g.i = t.id", 5),
+    ],
+)
+def test_alone_they_are_answered_at_once(query: str, count: int) -> None:
+    world = World.of(*DDL)
+    world.start(query)
+    assert len(world.drain()) == count
 
 
 def test_rows_without_elements_and_arrays_that_have_ended() -> None:
@@ -122,6 +141,15 @@ QUERIES = (
     "SELECT DISTINCT unnest(a) + 1 AS n FROM t",
     "SELECT q.x, count(*) AS n FROM (SELECT unnest(a) AS x FROM t) AS q GROUP BY q.x",
     "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM elements AS e WHERE e.x = t.id)",
+    "SELECT id, x, n FROM t, UNNEST(t.a) WITH ORDINALITY AS u(x, n)",
+    "SELECT id, x, y, n FROM t LEFT JOIN UNNEST(t.a, t.b) WITH ORDINALITY AS u(x, y, n) ON true",
+    "SELECT id, g FROM t, generate_series(0, t.id) AS g",
+    "SELECT id, generate_series(t.id, 2) AS g FROM t",
+    "SELECT id, p FROM t CROSS JOIN LATERAL regexp_split_to_table(t.c, ',') AS p",
+    "SELECT id, g.i, v FROM t, generate_series(1, t.id) AS g(i) JOIN g AS h ON h.k = g.i",
+    "SELECT g.i, count(*) AS n FROM t, generate_series(1, t.id) AS g(i) GROUP BY g.i",
+    "SELECT id, g.i FROM t JOIN generate_series(1, 2) AS g(i) ON g.i = t.id",
+    "SELECT id, g.i FROM t LEFT JOIN generate_series(1, 2) AS g(i) ON g.i = t.id",
 )
 
 

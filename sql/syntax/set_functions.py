@@ -1,0 +1,89 @@
+"""Functions that give several rows, as RisingWave and PostgreSQL have them: each is an UNNEST of arrays.
+
+FROM generate_series(1, 3) AS g(i)                  FROM UNNEST(series_to_array(1, 3)) AS g(i)
+FROM t, jsonb_each(t.document) AS m                 FROM t, UNNEST(jsonb_keys(..), jsonb_values(..)) AS m(key, value)
+SELECT regexp_split_to_table(words, ' ') FROM t     SELECT unnest(regexp_split_to_array(words, ' ')) FROM t
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sqlglot import exp
+
+
+class SetFunction(NamedTuple):
+    """arrays   the functions that give the columns of its rows as arrays
+    columns  what they are called; none: the one column is called as the function is, or as its alias
+    """
+
+    arrays: Sequence[str]
+    columns: Sequence[str] = ()
+
+
+SET_FUNCTIONS: Mapping[str, SetFunction] = {
+    "generate_series": SetFunction(["series_to_array"]),
+    "range": SetFunction(["range_to_array"]),
+    "generate_subscripts": SetFunction(["subscripts_to_array"]),
+    "regexp_split_to_table": SetFunction(["regexp_split_to_array"]),
+    "string_to_table": SetFunction(["string_to_array"]),
+    "jsonb_array_elements": SetFunction(["jsonb_to_array"], ["value"]),
+    "jsonb_array_elements_text": SetFunction(["jsonb_to_text_array"], ["value"]),
+    "jsonb_object_keys": SetFunction(["jsonb_keys"]),
+    "jsonb_each": SetFunction(["jsonb_keys", "jsonb_values"], ["key", "value"]),
+    "jsonb_each_text": SetFunction(["jsonb_keys", "jsonb_text_values"], ["key", "value"]),
+}
+_PLACES = "ordinals_to_array"
+_ORDINALITY = "ordinality"
+
+
+def set_function(call: exp.Expr | None) -> SetFunction | None:
+    """What the call is, by its name; None for any other expression."""
+    return SET_FUNCTIONS.get(str(call.this).lower()) if isinstance(call, exp.Anonymous) else None
+
+
+def arrays_of(call: exp.Anonymous, function: SetFunction) -> list[exp.Expr]:
+    return [exp.Anonymous(this=name, expressions=[one.copy() for one in call.expressions]) for name in function.arrays]
+
+
+def as_unnest(item: exp.Expr) -> exp.Expr:
+    """An item of FROM with its function as an UNNEST, and WITH ORDINALITY as one array more; any other as it is.
+
+    Each column has a name afterwards: that of its alias, or the one it has without.
+    """
+    call = item.this if isinstance(item, exp.Table | exp.Lateral) else None
+    unnest = call if isinstance(call, exp.Unnest) else item if isinstance(item, exp.Unnest) else None
+    function = set_function(call)
+    if function is not None:
+        assert isinstance(call, exp.Anonymous)
+        arrays, own = arrays_of(call, function), list(function.columns) or [item.alias or str(call.this).lower()]
+        table = item.alias or str(call.this).lower()
+        counted = bool(item.args.get("ordinality"))
+        written = _column_names(item)
+    elif unnest is not None and unnest.args.get("offset"):
+        arrays, table = list(unnest.expressions), item.alias or "unnest"
+        own = [item.alias or "unnest"] * len(arrays)
+        counted, offset = True, unnest.args["offset"]
+        written = [*_column_names(item), *([offset] if isinstance(offset, exp.Identifier) else [])]
+    else:
+        return item
+    if counted:
+        arrays, own = (
+            [*arrays, exp.Anonymous(this=_PLACES, expressions=[one.copy() for one in arrays])],
+            [*own, _ORDINALITY],
+        )
+    names = [*written, *(exp.to_identifier(name) for name in own[len(written) :])]
+    alias = exp.TableAlias(this=_table_name(item, table), columns=names)
+    return exp.Unnest(expressions=arrays, alias=alias)
+
+
+def _table_name(item: exp.Expr, name: str) -> exp.Identifier:
+    alias = item.args.get("alias")
+    return alias.this.copy() if alias is not None and alias.this is not None else exp.to_identifier(name)
+
+
+def _column_names(item: exp.Expr) -> list[exp.Identifier]:
+    alias = item.args.get("alias")
+    columns = alias.args.get("columns") or [] if alias is not None else []
+    return [one.this if isinstance(one, exp.ColumnDef) else one for one in columns]

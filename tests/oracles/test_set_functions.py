@@ -1,0 +1,125 @@
+"""Functions of several rows, and what INSERT assigns, beside PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from dovetail.sql.functions.risingwave.series import FUNCTIONS
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.set_functions import SET_FUNCTIONS
+from tests.oracles.postgres import postgres
+from tests.sqllogictest import values
+from tests.sqllogictest.memory import MemorySession
+
+pytestmark = pytest.mark.services
+
+COLUMNS = (
+    "id int PRIMARY KEY, a int[], b varchar[], c varchar, d jsonb, n numeric, at timestamp, f boolean, "
+    "r double precision, s bigint DEFAULT 7"
+)
+ROWS = (
+    """(1, '{1,2,NULL}', ARRAY['x', 'y'], 'p,q', '{"k": 1, "l": [true, "z"], "m": null}', 1.5, '2026-01-01', 'yes',
+    ' 2.5 ')""",
+    """('2', '{}', '{"a b","c\\"d", NULL, "NULL"}', 5, '[1, "s", null, {"x": []}]', '2', NULL, 'off', '1e3',
+    DEFAULT)""",
+)
+TABLES = (
+    f"CREATE TABLE t ({COLUMNS})",
+    f"INSERT INTO t VALUES {ROWS[0]}",
+    f"INSERT INTO t VALUES {ROWS[1]}",
+    r"INSERT INTO t (id, s, c, d) VALUES (3, 2.5, true, '[]'), (4, '-3', 1.50, '{}'), (5, NULL, 'a\nb', 'null')",
+    "INSERT INTO t (id, s) SELECT g.i, g.i * 2 FROM generate_series(10, 12) AS g(i)",
+)
+QUERIES = (
+    "SELECT * FROM t",
+    "SELECT * FROM generate_series(1, 4)",
+    "SELECT i FROM generate_series(10, 1, -4) AS g(i)",
+    "SELECT * FROM generate_series(3, 1)",
+    "SELECT g FROM generate_series(2147483647, 2147483649) AS g",
+    "SELECT * FROM generate_series(1.5, 3.2, 0.5)",
+    "SELECT * FROM generate_series(1, 2.5)",
+    "SELECT * FROM generate_series(timestamp '2026-01-01', timestamp '2026-01-02', interval '7 hours')",
+    "SELECT * FROM generate_series(timestamp '2026-01-02', timestamp '2026-01-01', interval '-12 hours')",
+    "SELECT t.id, g.i, g.n FROM t, generate_series(1, t.id) WITH ORDINALITY AS g(i, n) WHERE t.id < 6",
+    "SELECT t.id, g.i FROM t LEFT JOIN generate_series(2, 3) AS g(i) ON g.i = t.id",
+    "SELECT t.id, g.i FROM t FULL JOIN generate_series(2, 14) AS g(i) ON g.i = t.id",
+    "SELECT x.i, y.i FROM generate_series(1, 2) AS x(i) LEFT JOIN generate_series(2, 3) AS y(i) ON x.i = y.i",
+    "SELECT id, u.x, u.n FROM t, UNNEST(a) WITH ORDINALITY AS u(x, n)",
+    "SELECT id, u.x, u.y, u.n FROM t, UNNEST(a, b) WITH ORDINALITY AS u(x, y, n)",
+    "SELECT id, p FROM t CROSS JOIN LATERAL generate_subscripts(b, 1) AS p",
+    "SELECT id, p FROM t, string_to_table(c, ',') AS p",
+    "SELECT id, p FROM t, regexp_split_to_table(c, '[,.]') AS p",
+    "SELECT id, string_to_table(c, ',') AS p FROM t",
+    "SELECT id, k FROM t, jsonb_object_keys(d) AS k WHERE jsonb_typeof(d) = 'object'",
+    "SELECT id, m.key, m.value FROM t, jsonb_each(d) AS m WHERE id IN (1, 4)",
+    "SELECT id, m.key, m.value FROM t, jsonb_each_text(d) AS m WHERE id IN (1, 4)",
+    "SELECT id, e.value FROM t, jsonb_array_elements(d) AS e(value) WHERE id IN (2, 3)",
+    "SELECT id, e.value, e.n FROM t, jsonb_array_elements_text(d) WITH ORDINALITY AS e(value, n) WHERE id IN (2, 3)",
+    "SELECT sum(i), count(*) FROM generate_series(1, 100) AS g(i) WHERE i % 3 = 0",
+    "WITH s AS (SELECT * FROM generate_series(1, 3) AS g(i)) SELECT s.i, t.s FROM s JOIN t ON t.id = s.i",
+    "SELECT id FROM t WHERE id IN (SELECT i FROM generate_series(2, 11) AS g(i))",
+    "SELECT i, (SELECT max(j) FROM generate_series(1, 5) AS h(j) WHERE h.j < g.i) FROM generate_series(1, 3) AS g(i)",
+    "VALUES (1, 'a'), (2, NULL)",
+    "VALUES (3), (1), (2) ORDER BY 1 DESC LIMIT 2",
+    "SELECT column1 + 1 FROM (VALUES (1), (2)) AS v",
+)
+
+
+@pytest.fixture(scope="module", name="connection")
+def _connection() -> Iterator[psycopg.Connection]:
+    with postgres(TABLES, "t", "id") as oracle:
+        yield oracle.connection
+
+
+@pytest.fixture(scope="module")
+def dovetail() -> Iterator[MemorySession]:
+    session = MemorySession(Rules.RISINGWAVE)
+    for statement in TABLES:
+        session.execute(statement)
+    yield session
+    session.close()
+
+
+def asked(connection: psycopg.Connection, query: str) -> list[str]:
+    """The rows as PostgreSQL writes them."""
+    columns = connection.execute(query.encode()).description or []
+    width = len(columns)
+    names = ", ".join(f"c{place}" for place in range(width))
+    shown = ", ".join(f"coalesce(c{place}::text, 'NULL')" for place in range(width))
+    found = connection.execute(f"SELECT {shown} FROM ({query}) AS asked({names})".encode()).fetchall()
+    return sorted(values.canonical(" ".join(row)) for row in found)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_has_the_same_rows(connection: psycopg.Connection, dovetail: MemorySession, query: str) -> None:
+    table = dovetail.execute(query)
+    assert table is not None
+    here = {"(empty)": "", "t": "true", "f": "false"}
+    lines = [" ".join(here.get(one, one) for one in row) for row in values.rows(table)]
+    assert sorted(map(values.canonical, lines)) == asked(connection, query)
+
+
+def test_each_function_is_asked() -> None:
+    assert {name for name in SET_FUNCTIONS if f"{name}(" not in " ".join(QUERIES)} == {"range"}
+    named = {name for function in SET_FUNCTIONS.values() for name in function.arrays}
+    assert {row.names[0] for row in FUNCTIONS} <= named | {"ordinals_to_array"}
+
+
+TOO_MANY = f"({', '.join(map(str, range(1, 12)))})"
+
+
+@pytest.mark.parametrize(
+    "values_of_row",
+    ["('x')", "(1, '{1,2')", "(1, '{1,b}')", "(1, NULL, NULL, NULL, NULL, 'x')", "(99999999999)", TOO_MANY],
+)
+def test_what_is_no_value_of_its_column_is_refused(
+    connection: psycopg.Connection, dovetail: MemorySession, values_of_row: str
+) -> None:
+    statement = f"INSERT INTO t VALUES {values_of_row}"
+    with pytest.raises(psycopg.Error):
+        connection.execute(statement.encode())
+    with pytest.raises(Exception, match="row 1"):
+        dovetail.execute(statement)
