@@ -54,6 +54,8 @@ def assigned(value: Literal | Computed | DefaultValue, kind: pa.DataType) -> Lit
         return int(Decimal(value).to_integral_value(ROUND_HALF_UP))
     if pa.types.is_list(kind) and isinstance(value, list):
         return [assigned(element, kind.value_type) for element in value]
+    if pa.types.is_struct(kind) and isinstance(value, tuple) and len(value) == kind.num_fields:
+        return tuple(assigned(member, kind.field(place).type) for place, member in enumerate(value))
     return value
 
 

@@ -77,8 +77,9 @@ def _values(context: Context, stream: Stream, statement: Insert) -> Sequence[Seq
     """The rows of VALUES; those for a table as PostgreSQL assigns them."""
     if stream.rules is Rules.TIMEPLUS:
         return _computed(context, stream, statement.rows)
-    if "\\" in statement.text and not statement.bound:
-        # A backslash is a sign like any other in the texts of tables.
+    computes = any(isinstance(value, Computed) for row in statement.rows for value in row)
+    if (computes or "\\" in statement.text) and not statement.bound:
+        # A backslash is a sign like any other in the texts of tables, and ROW(..) is a row.
         statement = _in_dialect_of(stream, statement)
     computed = _computed(context, stream, statement.rows)
     return assigned_rows(stream.schema, statement.columns, computed)

@@ -89,10 +89,23 @@ def _object(schema: StreamSchema, row: Mapping[str, Literal]) -> bytes:
 
 
 def _plain(value: Literal, kind: pa.DataType | None) -> Literal:
-    """A tuple takes the names of the struct's fields; other values stay."""
-    if isinstance(value, tuple) and kind is not None and pa.types.is_struct(kind):
-        names = [kind.field(index).name for index in range(kind.num_fields)]
-        return dict(zip(names, value, strict=False))
+    """A tuple, and a row whose members have no names of the struct's, take these in order; other values stay."""
+    if kind is not None and pa.types.is_list(kind) and isinstance(value, list):
+        return [_plain(element, kind.value_type) for element in value]
+    if kind is None or not pa.types.is_struct(kind):
+        return value
+    fields = [kind.field(index) for index in range(kind.num_fields)]
+    names = [field.name for field in fields]
+    if isinstance(value, tuple) or (isinstance(value, Mapping) and set(names).isdisjoint(value)):
+        given = list(value.values() if isinstance(value, Mapping) else value)
+        if len(given) != len(names):
+            listed = ", ".join(names)
+            what = f"a row of {len(given)} values for the members {listed}"
+            raise SqlError(what, where="VALUES", fix=f"give a value for each: ({listed})")
+        value = dict(zip(names, given, strict=True))
+    if isinstance(value, Mapping):
+        types = {field.name: field.type for field in fields}
+        return {name: _plain(member, types.get(name)) for name, member in value.items()}
     return value
 
 

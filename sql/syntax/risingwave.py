@@ -65,7 +65,8 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
     """Queries and expressions over tables and sources."""
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
-        name: made for name, made in RisingWaveParser.FUNCTIONS.items() if name in _AGGREGATES
+        **{name: made for name, made in RisingWaveParser.FUNCTIONS.items() if name in _AGGREGATES},
+        "ROW": lambda values: exp.Tuple(expressions=values),
     }
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
         name: made for name, made in RisingWaveParser.FUNCTION_PARSERS.items() if name in _WITH_WORDS

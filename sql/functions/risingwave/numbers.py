@@ -64,17 +64,19 @@ def _whole(of_numeric: str, of_double: str) -> Callable[[Sequence[Typed]], Typed
 
 
 def _to_digits(name: str, whole: Callable[[Sequence[Typed]], Typed]) -> Build:
-    """``round(x, n)``: of a numeric, n digits after the point; below 0 before it."""
+    """``round(x, n)``: of a numeric, n digits after the point; below 0 before it. A double precision stays one."""
 
     def build(given: Sequence[Typed]) -> Typed:
         if len(given) == 1:
             return whole(given)
         value, digits = _number(given[0]), given[1]
         kind = kind_of(value)
-        if pa.types.is_floating(kind):
-            raise Unfit(f"takes digits of a numeric, not of {name_of(kind)}: write x::numeric")
         if not isinstance(digits.literal, int):
             raise Unfit("takes its digits written out")
+        if pa.types.is_floating(kind):
+            if name != "round":
+                raise Unfit(f"takes digits of a numeric, not of {name_of(kind)}: write x::numeric")
+            return typed(value, f"round({{0}}, {digits.literal})", [cast(value, DOUBLE).tree], DOUBLE)
         exact = as_numeric(kind)
         places, whole_digits = digits.literal, exact.precision - exact.scale
         source = cast(value, exact)
@@ -162,7 +164,8 @@ FUNCTIONS: Table = (
     Row("ceil(x)", "the least whole number that is not less", _whole("ceil({0})", "ceil({0})"), also="ceiling"),
     Row("floor(x)", "the greatest whole number that is not greater", _whole("floor({0})", "floor({0})")),
     Row("round(x[, digits])", "rounded: half away from zero for a numeric, half to even for a double precision",
-        _to_digits("round", _whole("round({0}, 0)", "round_even({0}, 0)"))),
+        _to_digits("round", _whole("round({0}, 0)", "round_even({0}, 0)")),
+        differs="also of the digits of a double precision, as avg(x) is"),
     Row("trunc(x[, digits])", "with the digits behind cut off",
         _to_digits("trunc", _whole("trunc({0})", "trunc({0})"))),
     Row("sign(x)", "-1, 0 or 1", _sign),

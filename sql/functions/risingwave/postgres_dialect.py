@@ -195,16 +195,26 @@ def _comparison(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _rows_compared(translator: Translator, node: exp.Expr) -> Typed:
-    """``(a, b) = (c, d)``: as each pair is."""
+    """``(a, b) = (c, d)``: as each pair is; ``(a, b) < (c, d)``: as the first pair is that is not equal."""
     pairs = list(zip(node.this.expressions, node.expression.expressions, strict=False))
-    if type(node) not in (exp.EQ, exp.NEQ) or len(node.this.expressions) != len(node.expression.expressions):
-        raise SqlError(f"{node.sql(dialect=RisingWaveQueries)} compares rows", fix="rows of one length, with = or <>")
     sign = comparisons.SIGNS[type(node)]
-    terms = [comparisons.compared(sign, translator(one), translator(other)) for one, other in pairs]
-    word = " AND " if sign == "=" else " OR "
-    return typed(
-        terms[0], word.join(f"{{{index}}}" for index in range(len(terms))), [term.tree for term in terms], BOOL
-    )
+    if len(node.this.expressions) != len(node.expression.expressions) or sign.startswith("IS"):
+        raise SqlError(
+            f"{node.sql(dialect=RisingWaveQueries)} compares rows", fix="rows of one length, with =, <>, <, <=, > or >="
+        )
+    given = [(translator(one), translator(other)) for one, other in pairs]
+    if sign in ("=", "<>"):
+        return _joined(" AND " if sign == "=" else " OR ", [comparisons.compared(sign, *pair) for pair in given])
+    found = comparisons.compared(sign, *given[-1])
+    for one, other in reversed(given[:-1]):
+        goes_on = _joined(" AND ", [comparisons.compared("=", one, other), found])
+        found = _joined(" OR ", [comparisons.compared(sign[0], one, other), goes_on])
+    return found
+
+
+def _joined(word: str, terms: Sequence[Typed]) -> Typed:
+    places = word.join(f"({{{index}}})" for index in range(len(terms)))
+    return typed(terms[0], places, [term.tree for term in terms], BOOL)
 
 
 def _binary(translator: Translator, node: exp.Expr) -> Typed:
@@ -214,6 +224,9 @@ def _binary(translator: Translator, node: exp.Expr) -> Typed:
 def _in(translator: Translator, node: exp.Expr) -> Typed:
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
         raise Unsupported(f"{node.sql(dialect=RisingWaveQueries)} is not supported", fix="join with the query")
+    if isinstance(node.this, exp.Tuple) and all(isinstance(one, exp.Tuple) for one in node.expressions):
+        equal = [_rows_compared(translator, exp.EQ(this=node.this, expression=one)) for one in node.expressions]
+        return _joined(" OR ", equal)
     values = comparisons.comparable([translator(one) for one in (node.this, *node.expressions)])
     subject, *others = (bracketed(value.tree) for value in values)
     return values[0].of(exp.In(this=subject, expressions=others), BOOL)
