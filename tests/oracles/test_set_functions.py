@@ -68,6 +68,10 @@ QUERIES = (
     "SELECT round(avg(s), 2), round(avg(n), 1) FROM t",
     "VALUES (1, 'a'), (2, NULL)",
     "VALUES (3), (1), (2) ORDER BY 1 DESC LIMIT 2",
+    "VALUES (1.5, 'x'), ('2', 'y'), (NULL, NULL)",
+    "SELECT v + 1 FROM (VALUES ('inf'::float8), ('2.5'), ('-inf')) AS t(v)",
+    "WITH t(d, a) AS (VALUES (date '2026-01-01', ARRAY[1, 2]), ('2026-02-03', '{3}')) SELECT d + 1, a[1] FROM t",
+    "SELECT 1 = SOME(ARRAY[1, 2]), 3 > ALL(ARRAY[1, 2]), id = SOME(a) FROM t",
     "SELECT column1 + 1 FROM (VALUES (1), (2)) AS v",
 )
 

@@ -6,7 +6,7 @@ and any window function are allowed, and a subquery stays where it stands: DuckD
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -39,10 +39,15 @@ from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.select_clauses import SelectClauses
 from dovetail.sql.bind.set_operations import combined_rows, name_of, parts_of, united
 from dovetail.sql.compile.duckdb import select_of
+from dovetail.sql.expressions import engine
 from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.functions.risingwave.comparisons import has_value
 from dovetail.sql.plan.nodes import Content, Shared, ValueRows
 from dovetail.sql.relations import HasRows, Stream
+from dovetail.sql.syntax.risingwave import RisingWaveQueries
+from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateDictionary, CreateStream, CreateView
+from dovetail.sql.syntax.types import display
 from dovetail.sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
 
 
@@ -141,8 +146,13 @@ class BoundedBinder(QueryBinder):
         if len({len(row) for row in rows}) > 1:
             raise SqlError("the rows of VALUES have different lengths", where=place, fix="as many values in each row")
         expressions = BoundedExpressions(self._subquery)
-        trees = [[expressions.value(value, nothing, "VALUES") for value in row] for row in rows]
-        found = [[Expr.over(tree, pa.schema([]), place) for tree in row] for row in trees]
+
+        def bound(value: exp.Expr) -> Expr:
+            return Expr.over(expressions.value(value, nothing, "VALUES"), pa.schema([]), place)
+
+        found = [[bound(value) for value in row] for row in rows]
+        if self.dialect.rules is Rules.RISINGWAVE:
+            found = _texts_as_beside(rows, found, bound)
         kinds = [value.type for value in found[0]]
         for row in found[1:]:
             kinds = [united(kind, value.type, "VALUES", place) for kind, value in zip(kinds, row, strict=True)]
@@ -236,6 +246,33 @@ def content_schema(stream: StreamSchema) -> pa.Schema:
     if TIME not in {column.name for column in stream.columns}:
         fields.append(pa.field(TIME, EVENT_TIME_TYPE))
     return pa.schema(fields)
+
+
+def _texts_as_beside(
+    rows: Sequence[Sequence[exp.Expr]], found: Sequence[Sequence[Expr]], bound: Callable[[exp.Expr], Expr]
+) -> list[list[Expr]]:
+    """The values with each text in quotes read as what stands in its column in other rows, as in PostgreSQL."""
+    columns = []
+    for written, values in zip(zip(*rows, strict=True), zip(*found, strict=True), strict=True):
+        are_texts = [isinstance(one, exp.Literal) and one.is_string for one in written]
+        beside = [
+            value.type
+            for one, value, is_text in zip(written, values, are_texts, strict=True)
+            if not (is_text or isinstance(one, exp.Null))
+        ]
+        if not beside or not any(are_texts):
+            columns.append(values)
+            continue
+        kind = exp.DataType.build(display(beside[0], Rules.RISINGWAVE), dialect=RisingWaveQueries)
+        read = [bound(exp.Cast(this=one.copy(), to=kind.copy())) for one in written]
+        for one, value, is_text in zip(written, read, are_texts, strict=True):
+            if is_text and not has_value(engine.text(value.tree)):
+                what = f"{one.sql()} is not a valid {kind.sql(dialect='postgres').lower()}, the type of its column"
+                raise SqlError(what, where="VALUES", fix="give the values of a column one type, with CAST(x AS type)")
+        columns.append(
+            tuple(new if is_text else old for new, old, is_text in zip(read, values, are_texts, strict=True))
+        )
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _out_of_brackets(value: exp.Expr) -> exp.Expr:

@@ -185,9 +185,10 @@ def _comparison(translator: Translator, node: exp.Expr) -> Typed:
     right = node.expression
     if isinstance(node.this, exp.Tuple) and isinstance(right, exp.Tuple):
         return _rows_compared(translator, node)
-    every = isinstance(right, exp.Anonymous) and str(right.this).upper() == "ALL"
-    if isinstance(right, exp.Any) or every:
-        array = right.expressions[0] if every else right.this
+    word = str(right.this).upper() if isinstance(right, exp.Anonymous) and len(right.expressions) == 1 else ""
+    every = word == "ALL"
+    if isinstance(right, exp.Any) or word in ("ALL", "SOME"):
+        array = right.this if isinstance(right, exp.Any) else right.expressions[0]
         return comparisons.quantified(
             comparisons.SIGNS[type(node)], translator(node.this), translator(array.unnest()), every=every
         )

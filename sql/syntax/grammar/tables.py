@@ -178,12 +178,20 @@ def create_index(cursor: Cursor) -> CreateIndex:
     stream = cursor.path("the name of a table")
     if cursor.at("USING"):
         cursor.fail("there is one kind of index", fix=_of_one_kind(cursor, name, stream), kind=Unsupported)
-    columns = _column_names(cursor)
+    columns = cursor.wrapped(lambda: _indexed_column(cursor))
     storing = _column_names(cursor) if cursor.accept("INCLUDE", "STORING") else ()
     if cursor.accept("DISTRIBUTED BY"):
         # How rows lie on machines, which the join key decides here.
         _column_names(cursor)
     return CreateIndex(Index(name, columns, storing), stream, if_not_exists)
+
+
+def _indexed_column(cursor: Cursor) -> str:
+    """A column, and how its values would be put in order, which lookups by equality do not ask."""
+    name = cursor.name("a column")
+    cursor.accept("ASC", "DESC")
+    cursor.accept("NULLS FIRST", "NULLS LAST")
+    return name
 
 
 def _named_index(cursor: Cursor) -> str:

@@ -168,7 +168,8 @@ def test_what_the_parser_makes_a_form_of_is_of_the_dialect_too(world: World, rel
     """Names that are read as something other than a call of this name."""
     rules = next(rules for rules, relations in RELATIONS.items() if relation in relations)
     taken = []
-    for name in unknown(rules):
+    # ROW(a, b) is a row of the dialect.
+    for name in set(unknown(rules)) - ({"row"} if rules is Rules.RISINGWAVE else set()):
         try:
             world.plan(f"SELECT {name}(v) AS x FROM {relation} AS t")
             taken.append(name)
