@@ -19,6 +19,7 @@ from dovetail.services.cli.row_format import Format, Mode
 from dovetail.services.cli.server import user
 from dovetail.services.cli.shell import names
 from dovetail.services.cli.unused_library import leave_out
+from dovetail.services.file_format import FileFormat
 
 app = typer.Typer(
     name="dovetail",
@@ -130,6 +131,26 @@ def tail(
     from dovetail.services.cli import session_commands
 
     session_commands.tail(name, from_beginning=from_beginning, limit=limit, output=output, mode=_mode(table))
+
+
+@app.command(
+    epilog="Examples: `dovetail insert orders orders.csv --wait orders_priced`, `kcat .. | dovetail insert orders`"
+)
+def insert(
+    stream: Annotated[str, typer.Argument(help="A stream or a table.", autocompletion=names.topics)],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Files of rows; without any, lines of JSON from standard input.")
+    ] = None,
+    kind: Annotated[
+        FileFormat | None, typer.Option("--format", help="What they hold, whatever they are called.")
+    ] = None,
+    wait: Annotated[str, typer.Option("--wait", help="A view: end once it includes the rows.")] = "",
+    output: Output = Format.TABLE,
+) -> None:
+    """Write the rows of files (JSON lines, CSV, Parquet, Arrow) into a stream, 50,000 in a transaction."""
+    from dovetail.services.cli import session_commands
+
+    session_commands.insert(stream, files or [Path("-")], kind=kind, wait=wait, output=output)
 
 
 def _mode(table: bool) -> Mode:

@@ -15,6 +15,7 @@ from dovetail.services.cli.failures import FAILED, UNDECIDED, reporting_errors
 from dovetail.services.cli.row_format import Format, Mode
 from dovetail.services.cli.run import run_script, show_result
 from dovetail.services.cli.show import Screen
+from dovetail.services.file_format import FileFormat
 from dovetail.services.known_stacks import found_settings
 from dovetail.services.session import Session, agreed
 from dovetail.services.session.context import unasked
@@ -66,6 +67,14 @@ def tail(name: str, *, from_beginning: bool, limit: int | None, output: Format, 
     screen = Screen(output, mode=mode)
     with opened(screen) as session:
         tail_rows(session, screen, name, from_beginning=from_beginning, limit=limit)
+
+
+def insert(stream: str, files: Sequence[Path], *, kind: FileFormat | None, wait: str, output: Format) -> None:
+    from dovetail.services.cli.insert import insert_files
+
+    screen = Screen(output)
+    with opened(screen) as session:
+        insert_files(session, screen, stream, files, kind=kind, wait=wait)
 
 
 def replay(topic: str, *, reasons: Sequence[str], dry_run: bool, output: Format) -> None:

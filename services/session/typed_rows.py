@@ -40,8 +40,13 @@ def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequ
                 fix=f"give one value for each of: {', '.join(names)}",
             )
     values = [_object(schema, dict(zip(names, row, strict=True))) for row in rows]
+    return json_rows(schema, values, written_columns(schema, names))
+
+
+def json_rows(schema: StreamSchema, objects: Sequence[bytes], columns: tuple[str, ...]) -> pa.Table:
+    """JSON objects as rows of ``columns``. Raises SqlError for the first that does not fit, with its number from 1."""
     literals = replace(schema, value=JSON, key=JSON)
-    decoded = Decoder(literals, written_columns(schema, names)).decode(_as_records(values))
+    decoded = Decoder(literals, columns).decode(_as_records(objects))
     if decoded.rejected.num_rows:
         first = decoded.rejected.slice(0, 1).to_pylist()[0]
         raise SqlError(
@@ -128,7 +133,7 @@ def _text(value: Any) -> str:
     raise SqlError(f"a value of type {type(value).__name__} cannot be written", where="VALUES")
 
 
-def _as_records(values: list[bytes]) -> pa.Table:
+def _as_records(values: Sequence[bytes]) -> pa.Table:
     """The values as if a broker had given them: record n is at offset n."""
     count = len(values)
     columns = [

@@ -1,0 +1,125 @@
+"""Rows of files: lines of JSON, CSV, Parquet and Arrow, a batch after the other, as a stream takes them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, ipc, parquet
+
+from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.schema import TIME, StreamSchema
+from dovetail.changelog.suggest import suggestion
+from dovetail.services.file_format import FileFormat
+from dovetail.services.session.typed_rows import json_rows, written_columns
+
+BATCH = 50_000
+"""Rows of a batch, which is one transaction."""
+
+
+def row_batches(file: BinaryIO, kind: FileFormat, schema: StreamSchema, name: str) -> Iterator[pa.Table]:
+    """The rows of ``file``, called ``name``, in its order. Raises SqlError with the place of the first that does not
+    fit; the batches before it are good.
+    """
+    try:
+        match kind:
+            case FileFormat.JSONL:
+                yield from _of_lines(file, schema, name)
+            case FileFormat.CSV:
+                yield from _of_csv(file, schema)
+            case FileFormat.PARQUET:
+                for batch in parquet.ParquetFile(file).iter_batches(BATCH):
+                    yield pa.table(batch)
+            case FileFormat.ARROW:
+                yield from _of_arrow(file)
+    except pa.ArrowException as fault:
+        raise SqlError(f"{name} cannot be read as {kind}: {str(fault).splitlines()[0]}", where=name) from None
+
+
+def _of_lines(file: BinaryIO, schema: StreamSchema, name: str) -> Iterator[pa.Table]:
+    """Lines that are blank count, and say nothing."""
+    numbered = ((number, line) for number, line in enumerate(file, start=1) if line.strip())
+    known = written_columns(schema, [TIME])
+    for part in _batched(numbered):
+        numbers, lines = [number for number, _ in part], [line for _, line in part]
+        given = _members(lines, numbers, known, name)
+        columns = written_columns(schema, given)
+        try:
+            rows = json_rows(schema, lines, columns)
+        except SqlError as fault:
+            raise _in_its_file(fault, numbers, name) from None
+        yield rows.select([column for column in columns if column in rows.column_names])
+
+
+def _batched(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[tuple[int, bytes], ...]]:
+    while part := tuple(itertools.islice(lines, BATCH)):
+        yield part
+
+
+def _members(lines: Sequence[bytes], numbers: Sequence[int], known: Sequence[str], name: str) -> set[str]:
+    """The members of all objects. Raises UnknownName for one that is no column."""
+    found: dict[str, int] = {}
+    for number, line in zip(numbers, lines, strict=True):
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as fault:
+            raise SqlError(f"line {number} is no JSON: {fault}", where=name) from None
+        if not isinstance(row, dict):
+            raise SqlError(f"line {number} is no object of members: {line.decode(errors='replace')[:40]}", where=name)
+        for member in row:
+            found.setdefault(member, number)
+    for member, number in found.items():
+        if member not in known:
+            raise UnknownName(
+                f'line {number} has a member "{member}", which is no column', where=name, fix=suggestion(member, known)
+            )
+    return set(found)
+
+
+def _in_its_file(fault: SqlError, numbers: Sequence[int], name: str) -> SqlError:
+    """The fault with the number of the line in the place of that of the row."""
+    word, _, rest = fault.what.partition(" does not fit")
+    if not rest or not word.startswith("row "):
+        return fault
+    return SqlError(f"line {numbers[int(word[4:]) - 1]} does not fit{rest}", where=name, fix=fault.fix)
+
+
+def _of_csv(file: BinaryIO, schema: StreamSchema) -> Iterator[pa.Table]:
+    """With a line of names at its head; a cell without a sign is NULL, but for texts."""
+    types = {column.name: column.type for column in schema.columns}
+    times = {name: kind for name, kind in types.items() if pa.types.is_timestamp(kind)}
+    options = csv.ConvertOptions(column_types=types | dict.fromkeys(times, pa.string()), strings_can_be_null=False)
+    reader = csv.open_csv(file, convert_options=options, parse_options=csv.ParseOptions(newlines_in_values=True))
+    for batch in reader:
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        moments = {name: _moments(columns[name], kind) for name, kind in times.items() if name in columns}
+        yield pa.table(columns | moments)
+
+
+def _moments(texts: pa.Array, kind: pa.TimestampType) -> pa.Array:
+    """Times with a zone, without one (UTC), and dates."""
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    texts = pc.if_else(pc.match_substring_regex(texts, r"^\d{4}-\d\d-\d\d$"), _joined(texts, " 00:00:00"), texts)
+    texts = pc.if_else(pc.match_substring_regex(texts, r"(Z|[+-]\d\d(:?\d\d)?)$"), texts, _joined(texts, "Z"))
+    return texts.cast(pa.timestamp(kind.unit, "UTC")).cast(kind)
+
+
+def _joined(texts: pa.Array, end: str) -> pa.Array:
+    return pc.binary_join_element_wise(texts, end, "")
+
+
+def _of_arrow(file: BinaryIO) -> Iterator[pa.Table]:
+    """A file, or a stream, of batches."""
+    begins = file.read(6)
+    file.seek(0)
+    if begins == b"ARROW1":
+        reader = ipc.open_file(file)
+        for place in range(reader.num_record_batches):
+            yield pa.table(reader.get_batch(place))
+    else:
+        for batch in ipc.open_stream(file):
+            yield pa.table(batch)
