@@ -14,6 +14,9 @@ from dovetail.changelog.formats.json_types import Mismatch, converter
 _PLAIN = r"^[-+]?[0-9]{0,38}(\.[0-9]{0,38})?$"
 
 
+_WHOLE = pa.decimal128(38, 0)
+
+
 def cast(values: pa.Array | pa.ChunkedArray, kind: pa.DataType, *, safe: bool = True) -> pa.Array | pa.ChunkedArray:
     """As ``pc.cast``, which no text may reach as a decimal. Raises ArrowInvalid.
 
@@ -21,6 +24,9 @@ def cast(values: pa.Array | pa.ChunkedArray, kind: pa.DataType, *, safe: bool = 
     """
     if not holds_decimal(kind):
         return pc.cast(values, kind, safe=safe)
+    if pa.types.is_integer(values.type):
+        # Directly there would have to be room for the largest integer of the type.
+        values = pc.cast(values, _WHOLE)
     odd = [texts for texts in _texts(values) if not _are_plain(texts)]
     if odd and pa.types.is_decimal(kind):
         return _each(values, kind)

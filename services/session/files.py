@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, ipc, parquet
 
 from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import TIME, StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.services.file_format import FileFormat
@@ -91,21 +92,26 @@ def _in_its_file(fault: SqlError, numbers: Sequence[int], name: str) -> SqlError
 def _of_csv(file: BinaryIO, schema: StreamSchema) -> Iterator[pa.Table]:
     """With a line of names at its head; a cell without a sign is NULL, but for texts."""
     types = {column.name: column.type for column in schema.columns}
-    times = {name: kind for name, kind in types.items() if pa.types.is_timestamp(kind)}
-    options = csv.ConvertOptions(column_types=types | dict.fromkeys(times, pa.string()), strings_can_be_null=False)
+    texts = {name: kind for name, kind in types.items() if pa.types.is_timestamp(kind) or pa.types.is_decimal(kind)}
+    options = csv.ConvertOptions(column_types=types | dict.fromkeys(texts, pa.string()), strings_can_be_null=False)
     reader = csv.open_csv(file, convert_options=options, parse_options=csv.ParseOptions(newlines_in_values=True))
     for batch in reader:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        moments = {name: _moments(columns[name], kind) for name, kind in times.items() if name in columns}
-        yield pa.table(columns | moments)
+        read = {name: _read(columns[name], kind) for name, kind in texts.items() if name in columns}
+        yield pa.table(columns | read)
+
+
+def _read(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    return _moments(texts, kind) if pa.types.is_timestamp(kind) else decimal_text.cast(texts, kind)
 
 
 def _moments(texts: pa.Array, kind: pa.TimestampType) -> pa.Array:
     """Times with a zone, without one (UTC), and dates."""
-    texts = pc.if_else(pc.equal(texts, ""), None, texts)
     texts = pc.if_else(pc.match_substring_regex(texts, r"^\d{4}-\d\d-\d\d$"), _joined(texts, " 00:00:00"), texts)
     texts = pc.if_else(pc.match_substring_regex(texts, r"(Z|[+-]\d\d(:?\d\d)?)$"), texts, _joined(texts, "Z"))
-    return texts.cast(pa.timestamp(kind.unit, "UTC")).cast(kind)
+    moments = texts.cast(pa.timestamp(kind.unit, "UTC"))
+    return moments if kind.tz else pc.local_timestamp(moments)
 
 
 def _joined(texts: pa.Array, end: str) -> pa.Array:

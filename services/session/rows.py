@@ -279,6 +279,9 @@ def _refuse_doubles(schema: StreamSchema, rows: pa.Table) -> None:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    if column.null_count == len(column):
+        # NULL alone has a type that not every other has a cast from.
+        return pa.chunked_array([pa.nulls(len(column), kind)])
     try:
         return decimal_text.cast(column, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:

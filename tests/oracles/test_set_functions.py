@@ -10,8 +10,8 @@ import pytest
 from dovetail.sql.functions.risingwave.series import FUNCTIONS
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.set_functions import SET_FUNCTIONS
+from tests.oracles.answers import ours, theirs
 from tests.oracles.postgres import postgres
-from tests.sqllogictest import values
 from tests.sqllogictest.memory import MemorySession
 
 pytestmark = pytest.mark.services
@@ -91,23 +91,11 @@ def dovetail() -> Iterator[MemorySession]:
     session.close()
 
 
-def asked(connection: psycopg.Connection, query: str) -> list[str]:
-    """The rows as PostgreSQL writes them."""
-    columns = connection.execute(query.encode()).description or []
-    width = len(columns)
-    names = ", ".join(f"c{place}" for place in range(width))
-    shown = ", ".join(f"coalesce(c{place}::text, 'NULL')" for place in range(width))
-    found = connection.execute(f"SELECT {shown} FROM ({query}) AS asked({names})".encode()).fetchall()
-    return sorted(values.canonical(" ".join(row)) for row in found)
-
-
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_has_the_same_rows(connection: psycopg.Connection, dovetail: MemorySession, query: str) -> None:
     table = dovetail.execute(query)
     assert table is not None
-    here = {"(empty)": "", "t": "true", "f": "false"}
-    lines = [" ".join(here.get(one, one) for one in row) for row in values.rows(table)]
-    assert sorted(map(values.canonical, lines)) == asked(connection, query)
+    assert ours(table) == theirs(connection, query)
 
 
 def test_each_function_is_asked() -> None:

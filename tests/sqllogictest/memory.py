@@ -139,6 +139,12 @@ class MemorySession(SuiteSession):
             self._stop(launch.view)
             raise ViewFailed(f"view {launch.view}: {type(fault).__name__}: {fault}") from fault
 
+    def restart(self, view: str) -> None:
+        """The view begins again from what it has made durable."""
+        for name, running in self._host.running.items():
+            if running.launch.view == view:
+                self._host.restart(name)
+
     def close(self) -> None:
         for lookups in self._replaced:
             lookups.close()

@@ -39,7 +39,6 @@ from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.select_clauses import SelectClauses
 from dovetail.sql.bind.set_operations import combined_rows, name_of, parts_of, united
 from dovetail.sql.compile.duckdb import select_of
-from dovetail.sql.expressions import engine
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.functions.risingwave.comparisons import has_value
 from dovetail.sql.plan.nodes import Content, Shared, ValueRows
@@ -266,7 +265,7 @@ def _texts_as_beside(
         kind = exp.DataType.build(display(beside[0], Rules.RISINGWAVE), dialect=RisingWaveQueries)
         read = [bound(exp.Cast(this=one.copy(), to=kind.copy())) for one in written]
         for one, value, is_text in zip(written, read, are_texts, strict=True):
-            if is_text and not has_value(engine.text(value.tree)):
+            if is_text and not has_value(value.tree):
                 what = f"{one.sql()} is not a valid {kind.sql(dialect='postgres').lower()}, the type of its column"
                 raise SqlError(what, where="VALUES", fix="give the values of a column one type, with CAST(x AS type)")
         columns.append(

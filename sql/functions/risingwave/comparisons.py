@@ -59,7 +59,7 @@ def comparable(values: Sequence[Typed]) -> list[Typed]:
 def _expect_value(beside: Typed, written: Typed, made: Typed) -> None:
     """Raises SqlError where a text in quotes is none of the values of what it is compared with, as PostgreSQL does."""
     kind = kind_of(made)
-    if written.is_null or not is_unknown(written) or not _is_plain(kind) or has_value(engine.text(made.tree)):
+    if written.is_null or not is_unknown(written) or not _is_plain(kind) or has_value(made.tree):
         return
     name = beside.tree.name.rpartition(".")[2] if isinstance(beside.tree, exp.Column) else ""
     text = quoted(str(written.literal)).sql()
@@ -74,9 +74,13 @@ def _is_plain(kind: pa.DataType) -> bool:
     return is_number(kind) or kind == BOOL or pa.types.is_temporal(kind)
 
 
-@lru_cache(maxsize=1024)
-def has_value(constant: str) -> bool:
+def has_value(constant: exp.Expr) -> bool:
     """Whether an expression of the engine, over no columns, is not NULL."""
+    return _is_not_null(engine.text(constant))
+
+
+@lru_cache(maxsize=1024)
+def _is_not_null(constant: str) -> bool:
     return run(f"SELECT {constant} IS NOT NULL AS fits", {}).column("fits")[0].as_py() is True
 
 

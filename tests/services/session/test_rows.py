@@ -181,6 +181,24 @@ def test_insert_select(session: Session, ask: Ask) -> None:
     )
 
 
+def test_integers_are_assigned_to_short_decimals(session: Session, ask: Ask) -> None:
+    session.run("CREATE TABLE t (id int PRIMARY KEY, v numeric(4, 2)); INSERT INTO t VALUES (1, 1.5)")
+    session.run("UPDATE t SET v = 2; INSERT INTO t SELECT 2, 3")
+    assert ask("SELECT v::int FROM table(t) ORDER BY id") == [(2,), (3,)]
+    assert "does not fit" in failure(session, "UPDATE t SET v = 100").what
+
+
+def test_every_column_can_be_null(session: Session, ask: Ask) -> None:
+    kinds = ("int", "varchar", "numeric(4, 2)", "timestamp", "date", "boolean", "bytea", "int[]", "jsonb", "time")
+    columns = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds))
+    session.run(f"CREATE TABLE t (id int PRIMARY KEY, {columns}); INSERT INTO t (id) VALUES (1)")
+    session.run("UPDATE t SET " + ", ".join(f"c{place} = NULL" for place in range(len(kinds))))
+    session.run(f"INSERT INTO t SELECT 2{', NULL' * len(kinds)}")
+    assert ask("SELECT * EXCEPT (_tp_time) FROM table(t) ORDER BY id") == [
+        (number, *[None] * len(kinds)) for number in (1, 2)
+    ]
+
+
 def test_insert_select_of_tables_reads_what_they_hold(session: Session, ask: Ask) -> None:
     session.run("CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 7), (2, 8)")
     session.run("INSERT INTO t SELECT id + 10, v / 2 FROM t; INSERT INTO t SELECT 20, 7 / 2")
