@@ -17,7 +17,7 @@ SERVICE_PROCESSES ?= 4
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test test-services unit lint check format conformance fuzz fuzz-records siege bench-bounded bench-flink bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
+.PHONY: help setup up down demo test test-services unit lint check format conformance fuzz fuzz-queries fuzz-records siege bench-bounded bench-flink bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ conformance: setup ## every case through both engines; CASES=dir for other cases
 
 fuzz: setup ## random expressions of both dialects beside ClickHouse and PostgreSQL; SEED=n COUNT=m, CONTEXTS=1 in whole queries
 	@$(BIN)/python -m tests.oracles.fuzz --count $(COUNT) $(if $(SEED),--seed $(SEED)) $(if $(CONTEXTS),--contexts)
+
+fuzz-queries: setup ## random whole queries, as views that run and asked at once, beside PostgreSQL; SEED=n COUNT=m
+	@$(BIN)/python -m tests.oracles.fuzz_queries --count $(COUNT) $(if $(SEED),--seed $(SEED))
 
 fuzz-records: setup ## records meant to break the decoders, of every format and type; SEED=n COUNT=m
 	@$(BIN)/python -m tests.changelog.fuzz --count $(COUNT) $(if $(SEED),--seed $(SEED))

@@ -153,8 +153,13 @@ def _mapped(rows: exp.Select, columns: Sequence[tuple[str, Expr]], schema: pa.Sc
         # A SELECT without FROM is over one row.
         made = exp.Select()
     elif rows.args.get("order") and all(expr.plain is not None for _, expr in columns):
-        # Rows are in an order where it is asked for last.
+        # Rows are in an order where it is asked for last: the columns stand in the same query, so what it has renamed
+        # goes by what is below.
         made = rows.copy()
+        below = {item.alias: item.this for item in made.expressions if isinstance(item, exp.Alias)}
+        plain = ((name, below.get(str(expr.plain), _value(expr, schema)).copy()) for name, expr in columns)
+        made.set("expressions", [exp.alias_(value, _name(name)) for name, value in plain] or [exp.Null()])
+        return made
     else:
         made = _over(rows)
     items = [exp.alias_(_value(expr, schema), _name(name)) for name, expr in columns]
