@@ -75,6 +75,11 @@ QUERIES = (
     "VALUES (1.5, 'x'), ('2', 'y'), (NULL, NULL)",
     "SELECT v + 1 FROM (VALUES ('inf'::float8), ('2.5'), ('-inf')) AS t(v)",
     "WITH t(d, a) AS (VALUES (date '2026-01-01', ARRAY[1, 2]), ('2026-02-03', '{3}')) SELECT d + 1, a[1] FROM t",
+    "SELECT v FROM (VALUES ('1 day'::interval), ('2 hours'), (NULL)) AS t(v)",
+    "SELECT v FROM (VALUES (true), ('f'), (NULL)) AS t(v)",
+    "SELECT v FROM (VALUES (ARRAY['x']), ('{y,NULL}'), (NULL)) AS t(v)",
+    "SELECT v FROM (VALUES ('12:30'::time), ('01:00:05')) AS t(v)",
+    "SELECT v, d FROM (VALUES ('\\xab'::bytea, '{}'::jsonb), ('\\xff', '[1]')) AS t(v, d)",
     "SELECT 1 = SOME(ARRAY[1, 2]), 3 > ALL(ARRAY[1, 2]), id = SOME(a) FROM t",
     "SELECT column1 + 1 FROM (VALUES (1), (2)) AS v",
 )

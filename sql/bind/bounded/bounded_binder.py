@@ -259,10 +259,11 @@ def _texts_as_beside(
             for one, value, is_text in zip(written, values, are_texts, strict=True)
             if not (is_text or isinstance(one, exp.Null))
         ]
-        if not beside or not any(are_texts):
+        word = _castable(beside[0]) if beside and any(are_texts) else ""
+        if not word:
             columns.append(values)
             continue
-        kind = exp.DataType.build(display(beside[0], Rules.RISINGWAVE), dialect=RisingWaveQueries)
+        kind = exp.DataType.build(word, dialect=RisingWaveQueries)
         read = [bound(exp.Cast(this=one.copy(), to=kind.copy())) for one in written]
         for one, value, is_text in zip(written, read, are_texts, strict=True):
             if is_text and not has_value(value.tree):
@@ -272,6 +273,16 @@ def _texts_as_beside(
             tuple(new if is_text else old for new, old, is_text in zip(read, values, are_texts, strict=True))
         )
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _castable(kind: pa.DataType) -> str:
+    """The name of a type that texts are read as; '' for a row or a map, which have no text."""
+    if pa.types.is_interval(kind):
+        return "interval"
+    if pa.types.is_list(kind):
+        inner = _castable(kind.value_type)
+        return inner and f"{inner}[]"
+    return "" if pa.types.is_nested(kind) else display(kind, Rules.RISINGWAVE)
 
 
 def _out_of_brackets(value: exp.Expr) -> exp.Expr:
