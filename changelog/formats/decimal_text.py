@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 from dovetail.changelog.formats.json_types import Mismatch, converter
 
 _PLAIN = r"^[-+]?[0-9]{0,38}(\.[0-9]{0,38})?$"
-
-
 _WHOLE = pa.decimal128(38, 0)
 
 

@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicAdmin
-from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import Unsupported
-from dovetail.changelog.schema import StreamSchema
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.settings import Settings
 from dovetail.runtime.storage.places import storage_at
@@ -23,7 +21,7 @@ from dovetail.services.live_workers import live_workers
 from dovetail.sql.catalog import Catalog
 
 if TYPE_CHECKING:
-    from dovetail.broker.reader import Places, TopicContent
+    from dovetail.broker.reader import TopicContent
     from dovetail.broker.topic_writer import TopicWriter
     from dovetail.services.commands.commander import Commander
 
@@ -89,22 +87,12 @@ class Context:
 
         return Commander(self.brokers, self.topics, self.writer, self.settings.command_timeout_s)
 
-    def read(
-        self,
-        schema: StreamSchema,
-        topic: str,
-        ends: PartitionOffsets,
-        *,
-        columns: tuple[str, ...] | None = None,
-        first_offsets: PartitionOffsets | None = None,
-        without: Places | None = None,
-    ) -> TopicContent:
-        """What a topic holds up to ``ends``, as ``broker.reader.read_topic`` says."""
+    @cached_property
+    def read(self) -> partial[TopicContent]:
+        """``broker.reader.read_topic`` of these brokers: what a topic holds."""
         from dovetail.broker.reader import read_topic
 
-        return read_topic(
-            self.brokers, schema, topic, ends, columns=columns, first_offsets=first_offsets, without=without
-        )
+        return partial(read_topic, self.brokers)
 
     def place(self, location: str) -> Storage:
         """Where a checkpoint is, as settings and the catalog name it."""

@@ -32,7 +32,7 @@ from dovetail.services.session.frames.fitted_columns import fitted
 from dovetail.services.session.result import Done, counted
 from dovetail.services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from dovetail.sql.bind.bounded.bounded_query import snapshot_of
-from dovetail.sql.bind.reading import dialect_of, expression_rules
+from dovetail.sql.bind.reading import dialect_of, expression_rules, with_dialect
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import plan_query, plan_snapshot, stream_of
 from dovetail.sql.relations import Stream
@@ -48,10 +48,32 @@ def insert(context: Context, statement: Insert) -> Done:
     stream = _writable(context, statement.stream)
     schema = stream.schema
     if statement.query is not None:
-        rows = _selected(context, stream, statement)
-    else:
-        rows = typed_rows(schema, statement.columns, _values(context, stream, statement))
-    _write(context, stream.topic, records_of(schema, rows, schemas_of(context.brokers)))
+        snapshot = snapshot_for(context, schema.name, stream.rules, statement.query)
+        return insert_answer(context, schema.name, statement.columns, snapshot)
+    rows = typed_rows(schema, statement.columns, _values(context, stream, statement))
+    return _inserted(context, stream, rows)
+
+
+def insert_answer(context: Context, name: str, columns: Sequence[str], query: Snapshot) -> Done:
+    """The columns of the query, in order, into those named, or else declared."""
+    stream = _writable(context, name)
+    schema = stream.schema
+    names = columns or [column.name for column in schema.columns]
+    if len(names) != len(query.columns):
+        given, filled = counted(len(query.columns), "column"), counted(len(names), "column")
+        raise SqlError(
+            f"the query has {given}, but INSERT fills {filled}: {', '.join(names)}",
+            where=f'INSERT INTO "{name}"',
+            fix=f"select a value for each, or name those that it gives: INSERT INTO {name} (..) SELECT ..",
+        )
+    found = dict(zip(names, answer(context, query).columns, strict=True))
+    rows = Changes.of(_declared(schema, found, _cast)).table
+    expect_values(schema, rows)
+    return _inserted(context, stream, rows)
+
+
+def _inserted(context: Context, stream: Stream, rows: pa.Table) -> Done:
+    _write(context, stream.topic, records_of(stream.schema, rows, schemas_of(context.brokers)))
     return Done(f"inserted {counted(rows.num_rows, 'row')}")
 
 
@@ -106,32 +128,12 @@ def _write(context: Context, topic: str, records: Encoded) -> None:
     context.topics.await_committed(topic, context.writer.write_whole(topic, records))
 
 
-def _selected(context: Context, stream: Stream, statement: Insert) -> pa.Table:
-    """INSERT .. SELECT: the columns of the query, in order, into those named, or else declared."""
-    schema = stream.schema
-    assert statement.query is not None
-    snapshot = snapshot_for(context, schema.name, stream.rules, statement.query)
-    names = statement.columns or [column.name for column in schema.columns]
-    if len(names) != len(snapshot.columns):
-        given, filled = counted(len(snapshot.columns), "column"), counted(len(names), "column")
-        raise SqlError(
-            f"the query has {given}, but INSERT fills {filled}: {', '.join(names)}",
-            where=f'INSERT INTO "{schema.name}"',
-            fix=f"select a value for each, or name those that it gives: INSERT INTO {schema.name} (..) SELECT ..",
-        )
-    found = dict(zip(names, answer(context, snapshot).columns, strict=True))
-    rows = Changes.of(_declared(schema, found, _cast)).table
-    expect_values(schema, rows)
-    return rows
-
-
 def snapshot_for(context: Context, target: str, target_rules: Rules, query: Select) -> Snapshot:
     """A query whose rows go into ``target``: over what its tables hold now, as RisingWave has it; of streams, which
     Timeplus reads without end, only where it says ``table(x)``.
     """
-    rules = expression_rules(query, context.catalog, without_relations=target_rules)
-    query = replace(query, settings={"dialect": rules.value, **query.settings})
-    if rules is Rules.RISINGWAVE:
+    query = with_dialect(query, context.catalog, target_rules)
+    if expression_rules(query, context.catalog) is Rules.RISINGWAVE:
         return plan_snapshot(query, context.catalog)
     plan = plan_query("insert", query, context.catalog)
     if plan.snapshot is None:

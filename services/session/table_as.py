@@ -5,14 +5,14 @@ from __future__ import annotations
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.services.session.context import Context
 from dovetail.services.session.result import Done, counted
-from dovetail.services.session.rows import insert, snapshot_for
+from dovetail.services.session.rows import insert_answer, snapshot_for
 from dovetail.services.session.schemas.type_texts import type_text
 from dovetail.services.session.streams import create_stream
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.syntax.grammar.hints.filled_forms import written
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import CreateStream, CreateTableAs, Insert
+from dovetail.sql.syntax.statements import CreateStream, CreateTableAs
 
 _WHERE = "CREATE TABLE .. AS"
 
@@ -27,11 +27,11 @@ def create_table_as(context: Context, statement: CreateTableAs) -> Done:
     snapshot = snapshot_for(context, statement.name, Rules.RISINGWAVE, statement.query)
     table = parse_one(f"CREATE TABLE {written(statement.name)} ({_columns(statement, snapshot)})", Rules.RISINGWAVE)
     assert isinstance(table, CreateStream)
-    create_stream(context, table)
-    done = insert(context, Insert(statement.name, query=statement.query))
+    created = create_stream(context, table)
+    inserted = insert_answer(context, statement.name, (), snapshot)
     return Done(
-        f"created table {statement.name}, {done.text}: those that the query gives now; "
-        "CREATE MATERIALIZED VIEW goes on with what comes later"
+        f"{created.text}; {inserted.text}, those that the query gives now: CREATE MATERIALIZED VIEW goes on with what "
+        "comes later"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -42,6 +43,12 @@ def _of_none(statement: Select | CreateView, rules: Rules) -> Rules:
 
 def dialect_of(rules: Rules, catalog: Relations) -> Dialect:
     return WithFunctions(DIALECTS[rules], catalog)
+
+
+def with_dialect(statement: Select, catalog: Relations, without_relations: Rules) -> Select:
+    """The statement with its dialect among its settings, as ``expression_rules`` finds it."""
+    rules = expression_rules(statement, catalog, without_relations)
+    return replace(statement, settings={"dialect": rules.value, **statement.settings})
 
 
 def expression_rules(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from dovetail.changelog.errors import SqlError
 from dovetail.sql.functions.risingwave.series import FUNCTIONS
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.set_functions import SET_FUNCTIONS
@@ -73,6 +74,8 @@ QUERIES = (
     "VALUES (1, 'a'), (2, NULL)",
     "VALUES (3), (1), (2) ORDER BY 1 DESC LIMIT 2",
     "VALUES (1.5, 'x'), ('2', 'y'), (NULL, NULL)",
+    "VALUES (1), (2.5), ('3.75')",
+    "VALUES (1.5), ('2.25'), (NULL)",
     "SELECT v + 1 FROM (VALUES ('inf'::float8), ('2.5'), ('-inf')) AS t(v)",
     "WITH t(d, a) AS (VALUES (date '2026-01-01', ARRAY[1, 2]), ('2026-02-03', '{3}')) SELECT d + 1, a[1] FROM t",
     "SELECT v FROM (VALUES ('1 day'::interval), ('2 hours'), (NULL)) AS t(v)",
@@ -105,6 +108,11 @@ def test_a_query_has_the_same_rows(connection: psycopg.Connection, dovetail: Mem
     table = dovetail.execute(query)
     assert table is not None
     assert ours(table) == theirs(connection, query)
+
+
+def test_a_text_beside_an_array_of_decimals_keeps_its_digits_or_is_refused(dovetail: MemorySession) -> None:
+    with pytest.raises(SqlError, match="VALUES compares"):
+        dovetail.execute("SELECT v FROM (VALUES (ARRAY[1.5]), ('{2.25}')) AS t(v)")
 
 
 def test_each_function_is_asked() -> None:

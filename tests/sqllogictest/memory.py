@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import cast
 
 from dovetail.broker.address import BrokerAddress
-from dovetail.broker.reader import Places, TopicContent, all_columns
+from dovetail.broker.reader import TopicContent, all_columns
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 from dovetail.broker.topic_writer import TopicWriter
 from dovetail.broker.topics import PartitionOffsets
@@ -50,19 +50,22 @@ class MemoryContext(Context):
     def writer(self) -> TopicWriter:
         return cast(TopicWriter, MemoryWriter(self))
 
-    def read(
-        self,
-        schema: StreamSchema,
-        topic: str,
-        ends: PartitionOffsets,
-        *,
-        columns: tuple[str, ...] | None = None,
-        first_offsets: PartitionOffsets | None = None,
-        without: Places | None = None,
-    ) -> TopicContent:
-        """All of a topic: nothing asks for a part of it in a suite."""
-        decoded = Decoder(schema, columns or all_columns(schema)).decode(as_batch(self.host.records(topic)))
-        return TopicContent(content(schema, decoded.rows), ends[0], decoded.rejected.num_rows)
+    @cached_property
+    def read(self) -> partial[TopicContent]:
+        return partial(_content, self.host)
+
+
+def _content(
+    host: MemoryHost,
+    schema: StreamSchema,
+    topic: str,
+    ends: PartitionOffsets,
+    *,
+    columns: tuple[str, ...] | None = None,
+) -> TopicContent:
+    """All of a topic: nothing asks for a part of it in a suite."""
+    decoded = Decoder(schema, columns or all_columns(schema)).decode(as_batch(host.records(topic)))
+    return TopicContent(content(schema, decoded.rows), ends[0], decoded.rejected.num_rows)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dovetail.services.session import Session
 from dovetail.services.session.contents import answer, relation_rows
-from dovetail.sql.bind.reading import expression_rules
+from dovetail.sql.bind.reading import with_dialect
 from dovetail.sql.catalog import Relation
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import plan_snapshot, stream_of
@@ -79,5 +79,4 @@ class SuiteSession(ABC):
 
     def _snapshot(self, statement: Select) -> Snapshot:
         catalog = self._session.context.catalog
-        rules = expression_rules(statement, catalog, without_relations=self._rules)
-        return plan_snapshot(replace(statement, settings={"dialect": rules.value, **statement.settings}), catalog)
+        return plan_snapshot(with_dialect(statement, catalog, self._rules), catalog)

@@ -151,7 +151,7 @@ class BoundedBinder(QueryBinder):
 
         found = [[bound(value) for value in row] for row in rows]
         if self.dialect.rules is Rules.RISINGWAVE:
-            found = _texts_as_beside(rows, found, bound)
+            found = _texts_as_beside(rows, found, bound, place)
         kinds = [value.type for value in found[0]]
         for row in found[1:]:
             kinds = [united(kind, value.type, "VALUES", place) for kind, value in zip(kinds, row, strict=True)]
@@ -248,39 +248,53 @@ def content_schema(stream: StreamSchema) -> pa.Schema:
 
 
 def _texts_as_beside(
-    rows: Sequence[Sequence[exp.Expr]], found: Sequence[Sequence[Expr]], bound: Callable[[exp.Expr], Expr]
+    rows: Sequence[Sequence[exp.Expr]],
+    found: Sequence[Sequence[Expr]],
+    bound: Callable[[exp.Expr], Expr],
+    place: str,
 ) -> list[list[Expr]]:
     """The values with each text in quotes read as what stands in its column in other rows, as in PostgreSQL."""
-    columns = []
+    columns: list[list[Expr]] = []
     for written, values in zip(zip(*rows, strict=True), zip(*found, strict=True), strict=True):
-        are_texts = [isinstance(one, exp.Literal) and one.is_string for one in written]
-        beside = [
-            value.type
-            for one, value, is_text in zip(written, values, are_texts, strict=True)
-            if not (is_text or isinstance(one, exp.Null))
-        ]
-        word = _castable(beside[0]) if beside and any(are_texts) else ""
-        if not word:
-            columns.append(values)
-            continue
-        kind = exp.DataType.build(word, dialect=RisingWaveQueries)
-        read = [bound(exp.Cast(this=one.copy(), to=kind.copy())) for one in written]
-        for one, value, is_text in zip(written, read, are_texts, strict=True):
-            if is_text and not has_value(value.tree):
-                what = f"{one.sql()} is not a valid {kind.sql(dialect='postgres').lower()}, the type of its column"
-                raise SqlError(what, where="VALUES", fix="give the values of a column one type, with CAST(x AS type)")
+        kind = pa.null()
+        for one, value in zip(written, values, strict=True):
+            if not (_is_text(one) or isinstance(one, exp.Null)):
+                kind = united(kind, value.type, "VALUES", place)
+        word = "" if pa.types.is_null(kind) else _castable(kind)
         columns.append(
-            tuple(new if is_text else old for new, old, is_text in zip(read, values, are_texts, strict=True))
+            [
+                _read_as(word, one, bound) if word and _is_text(one) else value
+                for one, value in zip(written, values, strict=True)
+            ]
         )
     return [list(row) for row in zip(*columns, strict=True)]
 
 
+def _is_text(written: exp.Expr) -> bool:
+    return isinstance(written, exp.Literal) and bool(written.is_string)
+
+
+def _read_as(word: str, written: exp.Expr, bound: Callable[[exp.Expr], Expr]) -> Expr:
+    """A text as a value of the type that is called so. Raises SqlError where it is none."""
+    kind = exp.DataType.build(word, dialect=RisingWaveQueries)
+    value = bound(exp.Cast(this=written.copy(), to=kind))
+    if not has_value(value.tree):
+        what = f"{written.sql()} is not a valid {kind.sql(dialect='postgres').lower()}, the type of its column"
+        raise SqlError(what, where="VALUES", fix="give the values of a column one type, with CAST(x AS type)")
+    return value
+
+
 def _castable(kind: pa.DataType) -> str:
-    """The name of a type that texts are read as; '' for a row or a map, which have no text."""
+    """The name of a type that texts are read as; '' for a row or a map, which have no text, and for arrays of
+    decimals, which have no type in common with those of other digits.
+    """
     if pa.types.is_interval(kind):
         return "interval"
+    if pa.types.is_decimal(kind):
+        # Its digits are those of the other values, and not of the text.
+        return "numeric"
     if pa.types.is_list(kind):
-        inner = _castable(kind.value_type)
+        inner = "" if pa.types.is_decimal(kind.value_type) else _castable(kind.value_type)
         return inner and f"{inner}[]"
     return "" if pa.types.is_nested(kind) else display(kind, Rules.RISINGWAVE)
 

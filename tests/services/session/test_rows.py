@@ -181,6 +181,21 @@ def test_insert_select(session: Session, ask: Ask) -> None:
     )
 
 
+def test_a_table_is_filled_by_a_query(session: Session, ask: Ask) -> None:
+    session.run("CREATE TABLE t (id int PRIMARY KEY, v numeric(10, 2)); INSERT INTO t VALUES (1, 1.5), (2, NULL)")
+    [made] = session.run("CREATE TABLE u (k) AS SELECT id, v * 2 AS w FROM t")
+    assert isinstance(made, Done)
+    assert made.text.startswith("created table u; inserted 2 rows, those that the query gives now")
+    assert ask("SELECT k, w::int FROM table(u) ORDER BY k") == [(1, 3), (2, None)]
+    session.run("CREATE TABLE IF NOT EXISTS u AS SELECT 1; DROP STREAM u")
+    [again] = session.run("CREATE TABLE u AS SELECT 9 AS k, 9.0 AS w")
+    assert isinstance(again, Done)
+    assert "over the topic u that was there" in again.text
+    assert 'there is a stream "u" already' in failure(session, "CREATE TABLE u AS SELECT 1 AS a").what
+    assert 'two columns are called "a"' in failure(session, "CREATE TABLE w (a) AS SELECT 1, 2 AS a").what
+    assert "would never end" in failure(session, "CREATE STREAM s (id int); CREATE TABLE w AS SELECT id FROM s").what
+
+
 def test_integers_are_assigned_to_short_decimals(session: Session, ask: Ask) -> None:
     session.run("CREATE TABLE t (id int PRIMARY KEY, v numeric(4, 2)); INSERT INTO t VALUES (1, 1.5)")
     session.run("UPDATE t SET v = 2; INSERT INTO t SELECT 2, 3")
