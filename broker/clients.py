@@ -12,11 +12,12 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.errors import BrokerError, broker_errors
+from dovetail.broker.timed_call import within
 
 ClientSettings = Mapping[str, Any]
 """Settings of librdkafka, by name."""
@@ -72,7 +73,7 @@ class TopicProducer(Producer):
     _list_topics = _raising(Producer.list_topics)
     _init_transactions = _raising(Producer.init_transactions)
     begin_transaction = _raising(Producer.begin_transaction)
-    send_offsets_to_transaction = _raising(Producer.send_offsets_to_transaction)
+    _send_offsets_to_transaction = _raising(Producer.send_offsets_to_transaction)
     commit_transaction = _raising(Producer.commit_transaction)
     abort_transaction = _raising(Producer.abort_transaction)
 
@@ -83,6 +84,15 @@ class TopicProducer(Producer):
         with suppress(BrokerError):
             self._list_topics(timeout=_CONNECT_S)
         self._init_transactions(timeout)
+
+    def send_offsets_to_transaction(
+        self, positions: list[TopicPartition], group_metadata: object, timeout: float = -1.0
+    ) -> None:
+        """Raises BrokerError after the time-out, which the library takes and does not keep: it waits without end for
+        the coordinator of the group where that has gone, and does not always notice that it is back.
+        """
+        with broker_errors():
+            within(timeout, lambda: self._send_offsets_to_transaction(positions, group_metadata, timeout))
 
 
 class Admin(AdminClient):

@@ -95,6 +95,7 @@ class TopicFollower:
         self._reached: dict[int, int] = {}
         self._failure: Exception | None = None
         self._moved = threading.Condition()
+        self._overdue = threading.Event()
         self._thread = SupervisedThread(f"{group}-{topic}", self._follow, self._fail)
 
     def start(self) -> None:
@@ -128,13 +129,16 @@ class TopicFollower:
             self._moved.notify_all()
 
     def await_reached(self, ends: Mapping[int, int]) -> None:
-        """Return once all before ``ends`` was taken. Raises ServiceUnavailable if that fails, or takes too long."""
+        """Return once all before ``ends`` was taken. Raises ServiceUnavailable if that fails, or takes too long: then
+        the topic is opened again as well, since a consumer that has lost a partition does not find it by itself.
+        """
         deadline = time.monotonic() + _WAIT_S
         with self._moved:
             while any(self._reached.get(partition, 0) < end for partition, end in ends.items()):
                 if self._failure is not None:
                     raise self._sink.unavailable(str(self._failure)) from self._failure
                 if not self._moved.wait(deadline - time.monotonic()):
+                    self._overdue.set()
                     raise self._sink.unavailable(f"not read to its end within {_WAIT_S:g} s")
 
     # -- on the thread
@@ -154,7 +158,8 @@ class TopicFollower:
             self._moved.notify_all()
 
     def _read(self, consumer: TopicConsumer) -> None:
-        while not self._thread.closing.is_set():
+        self._overdue.clear()
+        while not (self._thread.closing.is_set() or self._overdue.is_set()):
             first = consumer.poll(_POLL_S)
             if first is not None:
                 # A call that waits for a batch waits its whole time; this one takes what is there.

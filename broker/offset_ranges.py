@@ -60,23 +60,28 @@ def read(
     Raises ServiceUnavailable where the broker falls silent, RecordsGone where records of a range are no longer there.
     """
     waiting = {(one.topic, one.partition): one.end for one in ranges}
+    read_out: set[tuple[str, int]] = set()
     consumer = _consumer(brokers)
     consumer.assign([TopicPartition(one.topic, one.partition, one.start) for one in ranges])
     heard = time.monotonic()
     try:
         while waiting:
             messages = _consumed(consumer, sum(one.length for one in ranges))
-            if messages:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > _SILENCE_S:
-                raise _silent(brokers, waiting)
             for topic, partition, of_partition in _runs(messages):
+                if (topic, partition) in read_out:
+                    # Beyond its end, and no sign that those of the others are on their way.
+                    continue
+                heard = time.monotonic()
                 records, position = _records(of_partition, headed=topic in headed)
                 end = waiting.get((topic, partition), 0)
-                if position >= end:
-                    waiting.pop((topic, partition), None)
+                if position >= end and waiting.pop((topic, partition), -1) >= 0:
+                    read_out.add((topic, partition))
                 if (wanted := _before(records, end)).num_rows:
                     yield topic, partition, wanted
+            if waiting and time.monotonic() - heard > _SILENCE_S:
+                # A partition that this consumer has lost may come with another one.
+                _consumer.cache_clear()
+                raise _silent(brokers, waiting)
     finally:
         consumer.unassign()
 

@@ -65,12 +65,15 @@ class TopicReader:
             return
         with closing(self._consumer(waiting)) as consumer:
             heard = time.monotonic()
+            read_out: set[int] = set()
             while waiting:
                 expect_wanted()
                 messages = consumer.consume(_BATCH, _POLL_S)
-                if messages:
+                # Records that come after an end are no sign that those of other partitions are on their way.
+                if not read_out.issuperset(map(Message.partition, messages)):
                     heard = time.monotonic()
                     yield self._table(_before(waiting, messages, self.topic))
+                    read_out = ends.keys() - waiting.keys()
                 elif time.monotonic() - heard > _SILENCE_S:
                     raise self._silent(waiting)
 

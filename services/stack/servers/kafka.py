@@ -20,6 +20,9 @@ from dovetail.services.stack.component import Launch
 from dovetail.services.stack.free_ports import LOOPBACK, choose_ports, port_of
 
 # One node keeps one copy of everything. Few partitions in the internal topics keep start and stop short.
+# There is no other broker to hand partitions over to: one that tries takes its partitions for deleted for a moment, and
+# a transaction that is being committed then stays without its marks. So it stops as if it was killed, and its next
+# start waits until its session has ended.
 # Nothing is created by a typing error, and nothing is forgotten: the inputs are the history of the queries.
 _SERVER_PROPERTIES = """\
 process.roles=broker,controller
@@ -40,6 +43,8 @@ transaction.state.log.num.partitions=4
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.max.timeout.ms=3600000
+controlled.shutdown.enable=false
+broker.session.timeout.ms=6000
 share.coordinator.state.topic.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
