@@ -18,9 +18,10 @@ def in_windows(node: Window, rows: exp.Select) -> exp.Select:
     """TUMBLE and HOP: each row once for every window, the last that begins at or before its time, and those before
     that hold it too.
     """
-    size, slide, time = node.size_ms * 1_000, node.slide_ms * 1_000, quoted(node.time)
+    time, windows = quoted(node.time), node.windows
+    size, slide, offset = windows.size_ms * 1_000, windows.slide_ms * 1_000, windows.offset_ms * 1_000
     start, end = quoted(node.start), quoted(node.end)
-    since = f"((epoch_us({time}) % {slide}) + {slide}) % {slide}"
+    since = f"(((epoch_us({time}) - {offset}) % {slide}) + {slide}) % {slide}"
     first = f"{time} - to_microseconds({since} + UNNEST(RANGE({-(-size // slide)})) * {slide})"
     each = f"SELECT *, {first} AS {start} FROM {_ROWS} WHERE {time} IS NOT NULL"
     over = f"{start} + to_microseconds({size})"

@@ -27,7 +27,7 @@ def row_map(node: Map) -> RowMap:
 
 @transform_of.register
 def windows_step(node: Window) -> WindowStep:
-    return WindowStep(node.time, node.size_ms, node.slide_ms, node.start, node.end)
+    return WindowStep(node.time, node.windows, node.start, node.end)
 
 
 @transform_of.register

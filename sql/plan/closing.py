@@ -38,7 +38,7 @@ def closing(node: Aggregate, settings: QuerySettings, once: bool) -> Aggregate:
     node = replace(node, input=_timed(node.input))
     windows = {key: node.input.window_column(key) for key in node.by}
     for key, window in windows.items():
-        length = None if window is None else window.size_ms
+        length = None if window is None else window.windows.size_ms
         beside = window is None and any(windows.values())
         found = _closed_by(node.input, key, settings, once, length, beside_window=beside)
         if found is not None:

@@ -41,9 +41,10 @@ def _is_padded(passage: Passage) -> bool:
 
 
 def _grid(passage: Passage) -> tuple[int, int]:
-    """Where the times of the rows that leave may be: windows begin at multiples of their slide."""
+    """Where the times of the rows that leave may be: windows begin at multiples of their slide, and an offset."""
     groups = passage.node
     window = groups.input.window_column(passage.column) if isinstance(groups, Aggregate) else None
     if window is None:
         return 1, 0
-    return window.slide_ms, 0 if window.is_start else window.size_ms % window.slide_ms
+    shape = window.windows
+    return shape.slide_ms, (shape.offset_ms + (0 if window.is_start else shape.size_ms)) % shape.slide_ms

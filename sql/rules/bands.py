@@ -102,7 +102,7 @@ class _Rule:
         window = join.left.window_column(left)
         band = Band(left, right, 0, 0)
         first, second = join.left.column(left), join.right.column(right)
-        timed = self._timed(join, band, first, second, None if window is None else window.size_ms)
+        timed = self._timed(join, band, first, second, None if window is None else window.windows.size_ms)
         if _rank(timed)[2] == 0:
             return None
         keys = others or windows[:1]

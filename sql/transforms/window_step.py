@@ -11,14 +11,15 @@ import pyarrow as pa
 from dovetail.joins.dataflow.ports import Transform
 from dovetail.sql.expressions.trailing_columns import with_columns
 from dovetail.sql.plan.time_text import per_unit
+from dovetail.sql.plan.window_shape import WindowShape
 
 
 @dataclass(frozen=True)
 class WindowStep:
     """Each row once for every window that holds its ``time``, with the columns ``start`` and ``end`` of that window.
 
-    Windows begin at multiples of ``slide_ms`` since the epoch, are ``size_ms`` long, hold their start and not their
-    end. A row whose time is NULL is in none; where ``slide_ms`` exceeds ``size_ms`` some others are in none either.
+    A row whose time is NULL is in none; where windows begin further apart than they are long some others are in none
+    either.
 
         slide 5, size 10, time 12:       0    5   12   15   20
                                               [----*----)         5 .. 15
@@ -28,8 +29,7 @@ class WindowStep:
     """
 
     time: str
-    size_ms: int
-    slide_ms: int
+    windows: WindowShape
     start: str
     end: str
 
@@ -40,10 +40,11 @@ class WindowStep:
         rows = rows.filter(rows.column(self.time).is_valid())
         times = rows.column(self.time).cast(pa.int64()).to_numpy()
         unit = per_unit(rows.schema.field(self.time).type)
-        slide, size = self.slide_ms * 1_000 // unit, self.size_ms * 1_000 // unit
+        shape = self.windows
+        slide, size, offset = (ms * 1_000 // unit for ms in (shape.slide_ms, shape.size_ms, shape.offset_ms))
         count = -(-size // slide)
         ahead = np.arange(1 - count, 1, dtype=np.int64) * slide
-        starts = ((times // slide) * slide)[:, np.newaxis] + ahead
+        starts = ((times - offset) // slide * slide + offset)[:, np.newaxis] + ahead
         inside = starts + size > times[:, np.newaxis]
         positions = np.nonzero(inside)[0]
         return self._with(rows if inside.all() and count == 1 else rows.take(pa.array(positions)), starts[inside], size)

@@ -47,7 +47,7 @@ def reach(dataflows: Iterable[Dataflow]) -> Numbers:
         outlets = itertools.chain.from_iterable(node.outlets for node in dataflow.nodes)
         parts = [*(scan.transforms for scan in dataflow.scans), *(outlet.transforms for outlet in outlets)]
         steps = itertools.chain.from_iterable(parts)
-        total[False] += sum(step.size_ms for step in steps if isinstance(step, WindowStep))
+        total[False] += sum(step.windows.size_ms for step in steps if isinstance(step, WindowStep))
     return total
 
 

@@ -23,7 +23,7 @@ def row_columns(scan: TopicScan, members: Sequence[tuple[str, ...]]) -> tuple[st
     if len(distinct) != 1:
         return None
     windows = [step for step in scan.transforms if isinstance(step, WindowStep)]
-    if any(step.slide_ms != step.size_ms for step in windows):
+    if not all(step.windows.tumbles for step in windows):
         return None
     [names] = distinct
     columns = tuple(name for name in names if not (windows and name in (START, END)))

@@ -1,6 +1,6 @@
 """TUMBLE and HOP in FROM: their arguments, and the rows of a FROM item in windows.
 
-TUMBLE(t, time, size)   HOP(t, time, slide, size)     RisingWave
+TUMBLE(t, time, size [, offset])   HOP(t, time, slide, size [, offset])     RisingWave
 tumble(s [, time], size)   hop(s [, time], slide, size)     Timeplus; without a column over _tp_time
 """
 
@@ -18,6 +18,7 @@ from dovetail.changelog.schema import TIME, Kind
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.plan.nodes import Scan, Sessions, Window
+from dovetail.sql.plan.window_shape import WindowShape
 from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.intervals import milliseconds
 
@@ -34,8 +35,7 @@ class WindowCall:
 
     source: exp.Table
     time: exp.Column
-    size_ms: int
-    slide_ms: int
+    windows: WindowShape
     place: str
 
     @staticmethod
@@ -47,12 +47,20 @@ class WindowCall:
         given = [length for length in lengths if length is not None]
         names = [argument for argument, length in zip(arguments, lengths, strict=True) if length is None]
         wanted = 1 if name == "tumble" else 2
-        if lengths[: len(names)] != [None] * len(names) or len(given) != wanted or not 1 <= len(names) <= 2:
+        offsets = given[wanted:]
+        if (
+            lengths[: len(names)] != [None] * len(names)
+            or not wanted <= len(given) <= wanted + 1
+            or len(names) not in (1, 2)
+        ):
             raise SqlError(f"{name.upper()} takes other arguments", where=place, fix=_FORMS[name])
-        for length in given:
+        for length in given[:wanted]:
             check_length(length, f"the windows of {name.upper()}", place, _FORMS[name])
-        time = time_of(names, name, place)
-        return WindowCall(as_table(names[0], name, place, _FORMS[name]), time, int(given[-1]), int(given[0]), place)
+        for offset in offsets:
+            check_whole(offset, f"the offset of {name.upper()}", place, _FORMS[name])
+        slide, size = int(given[0]), int(given[wanted - 1])
+        windows = WindowShape(size, slide, int(sum(offsets)) % slide)
+        return WindowCall(as_table(names[0], name, place, _FORMS[name]), time_of(names, name, place), windows, place)
 
     @property
     def name(self) -> str:
@@ -83,6 +91,12 @@ def check_length(length: Decimal, of: str, place: str, form: str) -> None:
         raise SqlError(f"{of} have a length of whole milliseconds, above 0", where=place, fix=form)
 
 
+def check_whole(length: Decimal, of: str, place: str, form: str) -> None:
+    """Raises SqlError for a length that is none of whole milliseconds."""
+    if length != int(length):
+        raise SqlError(f"{of} is of whole milliseconds", where=place, fix=form)
+
+
 def as_table(source: exp.Expr, name: str, place: str, form: str) -> exp.Table:
     """The first argument, which is read as a FROM item is."""
     if isinstance(source, exp.Column) and not source.table:
@@ -96,16 +110,17 @@ def windowed(call: WindowCall, from_item: FromItem) -> FromItem:
     """``from_item``, the source of ``call``, in windows."""
     time, start, end = window_columns(from_item, call.time, "TUMBLE", call.place)
     check_units(call, time.type)
-    node = Window(from_item.node, time.internal, call.size_ms, call.slide_ms, start, end)
+    node = Window(from_item.node, time.internal, call.windows, start, end)
     return with_bounds(from_item, node, time)
 
 
 def check_units(call: WindowCall, kind: pa.DataType) -> None:
     """Raises SqlError for windows whose bounds a time of this type cannot say."""
-    if getattr(kind, "unit", "") == "s" and (call.size_ms % 1_000 or call.slide_ms % 1_000):
+    shape = call.windows
+    if getattr(kind, "unit", "") == "s" and any(ms % 1_000 for ms in (shape.size_ms, shape.slide_ms, shape.offset_ms)):
         name = call.time.name
         raise SqlError(
-            f'windows of {call.slide_ms} ms begin between seconds, and "{name}" is a datetime, which has none of that',
+            f'windows of {shape} begin between seconds, and "{name}" is a datetime, which has none of that',
             where=call.place,
             fix=f"declare it as {name} datetime64(3), or give windows of whole seconds: 1s",
         )

@@ -37,10 +37,11 @@ def _is_null(tree: exp.Expr) -> bool:
 def gaps_between_windows(plan: Output | Node) -> Iterator[str]:
     """A line for each HOP whose windows do not meet."""
     for node in walk(plan):
-        if isinstance(node, Window) and node.slide_ms > node.size_ms:
+        if isinstance(node, Window) and node.windows.slide_ms > node.windows.size_ms:
+            size, slide = _seconds(node.windows.size_ms), _seconds(node.windows.slide_ms)
             yield (
-                f"windows of {_seconds(node.size_ms)} every {_seconds(node.slide_ms)} leave out the rows between them: "
-                "the first interval of hop() is the slide, the second the size"
+                f"windows of {size} every {slide} leave out the rows between them: the first interval of hop() is the "
+                "slide, the second the size"
             )
 
 

@@ -29,12 +29,12 @@ def window_keys(join: Join) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
 
 
 def _refuse_different(left: WindowColumn, right: WindowColumn, place: str) -> None:
-    if (left.size_ms, left.slide_ms) == (right.size_ms, right.slide_ms):
+    if left.windows == right.windows:
         return
     raise Unsupported(
-        f"the windows of the two sides differ: {left.extent} and {right.extent}",
+        f"the windows of the two sides differ: {left.windows} and {right.windows}",
         where=place,
-        fix="give both sides windows of one size (and one slide)",
+        fix="give both sides windows of one size (and one slide and offset)",
     )
 
 

@@ -14,26 +14,20 @@ from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.method import Key
 from dovetail.sql.plan.nodes.event_time import MICROS, EventTime
 from dovetail.sql.plan.nodes.node import Chained, Node, over
-from dovetail.sql.plan.nodes.window_column import WindowColumn, extent
+from dovetail.sql.plan.nodes.window_column import WindowColumn
+from dovetail.sql.plan.window_shape import WindowShape
 
 
 @dataclass(frozen=True)
 class Window(Chained):
     """TUMBLE or HOP: each row of ``input`` once for every window that holds its ``time``, with the columns ``start``
-    and ``end`` of this window. Windows begin at multiples of ``slide_ms`` since the epoch and hold their start, not
-    their end. A row without a time is in none.
+    and ``end`` of this window. A row without a time is in none.
     """
 
     time: str
-    size_ms: int
-    slide_ms: int
+    windows: WindowShape
     start: str
     end: str
-
-    @property
-    def tumbles(self) -> bool:
-        """Whether a row is in one window."""
-        return self.size_ms == self.slide_ms
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -45,8 +39,8 @@ class Window(Chained):
 
     @cached_property
     def unique_keys(self) -> list[Key]:
-        windows = () if self.tumbles else (self.start,)
-        return [(*key, *windows) for key in self.input.unique_keys]
+        others = () if self.windows.tumbles else (self.start,)
+        return [(*key, *others) for key in self.input.unique_keys]
 
     @cached_property
     def not_null(self) -> Set[str]:
@@ -64,13 +58,13 @@ class Window(Chained):
         if name not in (self.start, self.end):
             return super().column_time(name)
         below = self.input.column_time(self.time)
-        earlier = self.size_ms if name == self.start else 0
+        earlier = self.windows.size_ms if name == self.start else 0
         return None if below is None else below.shifted(Fraction((1 - earlier) * MICROS))
 
     def window_column(self, name: str) -> WindowColumn | None:
         if name not in (self.start, self.end):
             return super().window_column(name)
-        return WindowColumn(self.size_ms, self.slide_ms, name, name == self.start)
+        return WindowColumn(self.windows, name, name == self.start)
 
     def filters_below(self, terms: Sequence[Expr]) -> list[Expr]:
         return over(terms, self.input.schema.names)
@@ -80,16 +74,17 @@ class Window(Chained):
 
     @property
     def line(self) -> str:
-        size = extent(self.size_ms, self.slide_ms)
-        return f"Window {'tumble' if self.tumbles else 'hop'}  {self.time}  size {size}  state: none"
+        kind = "tumble" if self.windows.tumbles else "hop"
+        return f"Window {kind}  {self.time}  size {self.windows}  state: none"
 
     @property
     def canonical(self) -> Form:
         return members(
             node="window",
             time=self.time,
-            size_ms=self.size_ms,
-            slide_ms=self.slide_ms,
+            size_ms=self.windows.size_ms,
+            slide_ms=self.windows.slide_ms,
+            offset_ms=self.windows.offset_ms or None,
             start=self.start,
             end=self.end,
             input=self.input.canonical,

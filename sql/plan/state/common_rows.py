@@ -99,7 +99,7 @@ def _windows(first: Window, second: Window) -> Same | None:
     below = both(first.input, second.input)
     if below is None or below[1].get(second.time) != first.time:
         return None
-    if (second.size_ms, second.slide_ms) != (first.size_ms, first.slide_ms):
+    if second.windows != first.windows:
         return None
     return replace(first, input=below[0]), {**below[1], second.start: first.start, second.end: first.end}
 

@@ -64,7 +64,7 @@ def estimate(node: Node, sizes: Sizes) -> Estimate | None:
     if isinstance(node, Map):
         return _filtered(node.input, node.where, below)
     if isinstance(node, Window):
-        return below.times(node.size_ms / node.slide_ms)
+        return below.times(node.windows.size_ms / node.windows.slide_ms)
     return _of_groups(node, below) if isinstance(node, Aggregate | TopN) else below
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dovetail.changelog.schema import Column, StreamSchema
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.services.session.verification.late_columns import row_columns, without_late
+from dovetail.sql.plan.window_shape import WindowShape
 from dovetail.sql.transforms.window_step import WindowStep
 
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 2), st.none() | st.sampled_from("ab")), max_size=12)
@@ -44,7 +45,7 @@ def scan(*windows: WindowStep) -> TopicScan:
 
 
 def window(size_ms: int, slide_ms: int) -> WindowStep:
-    return WindowStep("at", size_ms, slide_ms, *BOUNDS)
+    return WindowStep("at", WindowShape(size_ms, slide_ms), *BOUNDS)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from dovetail.joins.operators.range import Band, RangeSpec
 from dovetail.sql.plan.joins import Bidirectional, Range
 from dovetail.sql.plan.nodes import Join, Window
 from dovetail.sql.plan.properties import walk
+from dovetail.sql.plan.window_shape import WindowShape
 from dovetail.sql.transforms.window_step import WindowStep
 from tests.sql.world import World
 
@@ -43,23 +44,32 @@ def the_join(world: World, query: str, **settings: str) -> Join:
 
 
 @pytest.mark.parametrize(
-    ("size", "slide", "time", "starts"),
+    ("size", "slide", "offset", "time", "starts"),
     [
-        (10, 10, 12, [10]),
-        (10, 10, 10, [10]),
-        (10, 10, -3, [-10]),
-        (10, 5, 12, [5, 10]),
-        (10, 4, 12, [4, 8, 12]),
-        (10, 4, 11, [4, 8]),
-        (5, 10, 12, [10]),
-        (5, 10, 17, []),
-        (10, 5, None, []),
+        (10, 10, 0, 12, [10]),
+        (10, 10, 0, 10, [10]),
+        (10, 10, 0, -3, [-10]),
+        (10, 5, 0, 12, [5, 10]),
+        (10, 4, 0, 12, [4, 8, 12]),
+        (10, 4, 0, 11, [4, 8]),
+        (5, 10, 0, 12, [10]),
+        (5, 10, 0, 17, []),
+        (10, 5, 0, None, []),
+        (10, 10, 3, 12, [3]),
+        (10, 10, 3, 13, [13]),
+        (10, 10, 3, 2, [-7]),
+        (10, 5, 2, 12, [7, 12]),
+        (10, 5, 2, 11, [2, 7]),
+        (5, 10, 2, 12, [12]),
+        (5, 10, 2, 7, []),
     ],
 )
 @pytest.mark.parametrize("unit", ["ms", "us"])
-def test_the_windows_of_a_time(size: int, slide: int, time: int | None, starts: list[int], unit: str) -> None:
+def test_the_windows_of_a_time(
+    size: int, slide: int, offset: int, time: int | None, starts: list[int], unit: str
+) -> None:
     kind = pa.timestamp(unit, "UTC")
-    windows = pickle.loads(pickle.dumps(WindowStep("t", size, slide, "s", "e")))
+    windows = pickle.loads(pickle.dumps(WindowStep("t", WindowShape(size, slide, offset), "s", "e")))
     per_ms = {"ms": 1, "us": 1_000}[unit]
     times = pa.array([None if time is None else time * per_ms], kind)
     rows = windows(pa.table({"t": times, "n": [7], DELTA: pa.array([-1], pa.int64())}))
@@ -77,10 +87,15 @@ def test_the_arguments(world: World) -> None:
         return next(node for node in walk(made) if isinstance(node, Window))
 
     whole = window("SELECT * FROM tumble(l, 10s)")
-    assert (whole.time, whole.size_ms, whole.slide_ms) == ("l._tp_time", 10_000, 10_000)
+    assert (whole.time, whole.windows) == ("l._tp_time", WindowShape(10_000, 10_000))
     assert window("SELECT * FROM TUMBLE(a, ts, INTERVAL '1 MINUTE') AS x").time == "x.ts"
     hopping = window("SELECT * FROM hop(l, t, 5s, 1m)")
-    assert (hopping.time, hopping.size_ms, hopping.slide_ms) == ("l.t", 60_000, 5_000)
+    assert (hopping.time, hopping.windows) == ("l.t", WindowShape(60_000, 5_000))
+    later = window("SELECT * FROM TUMBLE(a, ts, INTERVAL '1' MINUTE, INTERVAL '5' SECOND) AS x")
+    assert later.windows == WindowShape(60_000, 60_000, 5_000)
+    earlier = window("SELECT * FROM HOP(a, ts, INTERVAL '10' SECOND, INTERVAL '1' MINUTE, INTERVAL '-3' SECOND) AS x")
+    assert earlier.windows == WindowShape(60_000, 10_000, 7_000)
+    assert "size 60 s every 10 s, offset 7 s" in earlier.line
 
 
 def test_the_columns(world: World) -> None:
@@ -100,7 +115,8 @@ def test_the_columns(world: World) -> None:
     ("query", "message"),
     [
         ("SELECT * FROM tumble(l, t)", "TUMBLE takes other arguments"),
-        ("SELECT * FROM tumble(l, t, 10s, 5s)", "TUMBLE takes other arguments"),
+        ("SELECT * FROM tumble(l, t, 10s, 5s, 5s)", "TUMBLE takes other arguments"),
+        ("SELECT * FROM tumble(l, t, 10s, 100us)", "the offset of TUMBLE is of whole milliseconds"),
         ("SELECT * FROM hop(l, t, 10s)", "HOP takes other arguments"),
         ("SELECT * FROM tumble(10s, l)", "TUMBLE takes other arguments"),
         ("SELECT * FROM tumble(l, t, 0s)", "whole milliseconds, above 0"),

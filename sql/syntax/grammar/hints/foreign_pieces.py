@@ -62,18 +62,6 @@ PIECES = table(
         ),
         *(
             Piece(
-                f"{kind} ( {arguments} , @ INTERVAL {{offset}} )",
-                "windows with an offset are not supported",
-                {"here": f"{{first}}({made})"},
-                "windows begin at multiples of their step since 1970-01-01 00:00:00 UTC",
-            )
-            for kind, arguments, made in (
-                ("TUMBLE", "{t} , {time} , {size}", "{t}, {time}, {size}"),
-                ("HOP", "{t} , {time} , {step} , {size}", "{t}, {time}, {step}, {size}"),
-            )
-        ),
-        *(
-            Piece(
                 f"{kind} ( {{time}} , INTERVAL {{rest*}} )",
                 f"{kind} among the keys is of Flink: windows are of a table in FROM",
                 {
