@@ -21,6 +21,7 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.dataflow.ports import SetKind
 from dovetail.sql.bind.aggregates import distinct
 from dovetail.sql.bind.bound import Bound
+from dovetail.sql.bind.corresponding import corresponding, names_written
 from dovetail.sql.bind.scope import place_of
 from dovetail.sql.expressions.evaluate import common_type
 from dovetail.sql.expressions.expression import Expr
@@ -33,7 +34,8 @@ def parts_of(combined: exp.SetOperation) -> list[exp.Query]:
     parts: list[exp.Query] = []
     for side in (combined.this, combined.expression):
         unions = isinstance(combined, exp.Union) and isinstance(side, exp.Union)
-        chained = unions and is_distinct(side) == is_distinct(combined) and not side.ctes
+        alike = is_distinct(side) == is_distinct(combined) and names_written(side) == names_written(combined)
+        chained = unions and alike and not side.ctes
         parts += parts_of(side) if chained else [side]
     return parts
 
@@ -48,6 +50,7 @@ def combined_rows(
     """The rows of ``parts``, as the set operation has them. Raises SqlError where their columns do not agree."""
     word = name_of(combined)
     place = place_of(combined, word)
+    parts = corresponding(combined, parts, word, place)
     names = [name for name, _ in parts[0].columns]
     for number, part in enumerate(parts[1:], start=2):
         if len(part.columns) != len(names):

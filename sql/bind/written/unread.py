@@ -1,7 +1,7 @@
 """What the parser understands of a query and the binder reads: for each form its parts. Any other form, and any other
 part of these, is refused, so that no word of a query is taken and ignored.
 
-The parser knows far more than both dialects have: SAMPLE, PIVOT, INTO, FOR UPDATE, UNION CORRESPONDING.
+The parser knows far more than both dialects have: SAMPLE, PIVOT, INTO, FOR UPDATE.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ READ: Mapping[type[exp.Expr], str] = {
     # Queries and their clauses
     exp.Select: "with_ expressions distinct from_ joins prewhere where group having qualify windows order limit offset "
     "laterals",
-    exp.Union: "with_ this expression distinct order limit offset",
-    exp.Intersect: "with_ this expression distinct order limit offset",
-    exp.Except: "with_ this expression distinct order limit offset",
+    **dict.fromkeys(
+        (exp.Union, exp.Intersect, exp.Except), "with_ this expression distinct order limit offset by_name kind on"
+    ),
     exp.Subquery: "this alias with_ joins order limit offset",
     exp.With: "expressions",
     exp.CTE: "this alias",
@@ -153,7 +153,6 @@ _WORDS = {
     "sample": "SAMPLE",
     "pivots": "PIVOT",
     "into": "SELECT .. INTO",
-    "by_name": "CORRESPONDING or BY NAME",
     "locks": "FOR UPDATE",
     "hint": "a hint",
     "hints": "a hint",

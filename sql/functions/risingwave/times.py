@@ -295,6 +295,14 @@ _TIME_OF_DAY = (
     "CASE WHEN {0} BETWEEN 0 AND 23 AND {1} BETWEEN 0 AND 59 AND {2} >= 0 AND {2} < 60 THEN "
     "make_time({0}, {1}, {2}) END"
 )
+
+
+def _make_timestamptz(given: Sequence[Typed]) -> Typed:
+    zone = given[6].tree if len(given) == 7 else exp.Literal.string("UTC")
+    clocks = filled(_TIMESTAMP, [value.tree for value in given[:6]])
+    return typed(given[0], "timezone({0}, {1})", [zone, clocks], INSTANT)
+
+
 _EVERY_SIGN = "the text must have every sign of the format"
 
 FUNCTIONS: Table = (
@@ -312,6 +320,8 @@ FUNCTIONS: Table = (
     Row("make_timestamp(year, month, day, hour, minute, seconds)", "the time",
         lambda given: typed(given[0], _TIMESTAMP, [value.tree for value in given], LOCAL),
         takes="int int int int int double"),
+    Row("make_timestamptz(year, month, day, hour, minute, seconds[, zone])", "the instant, by clocks of a zone or UTC",
+        _make_timestamptz, takes="int int int int int double text"),
     Row("make_interval(years, months, weeks, days, hours, minutes, seconds)", "the interval", _interval_of,
         takes="int int int int int int double", arity=(1, 7)),
     Row("make_time(hour, minute, seconds)", "the time of a day", _TIME_OF_DAY, CLOCK, takes="int int double"),
