@@ -10,8 +10,8 @@ COUNT ?= 300
 VIEWS ?= 5
 ROWS ?= 2000000
 ROUNDS ?= 3
-# A file stays in one process. Most of a test with services is waiting, so there are more processes than cores; each has a
-# broker and a Spark of its own, which is up to 4 GiB.
+# A file stays in one process, and so do folders whose files share a stack (tests/long_files.py). Much of a test with
+# services is waiting, so there are more processes than cores; each has a broker and a Spark of its own, up to 4 GiB.
 PROCESSES ?= 2
 SERVICE_PROCESSES ?= 4
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder

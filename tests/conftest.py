@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling, LoadScopeScheduling
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.names import MARKS_TOPIC
@@ -19,7 +21,7 @@ from dovetail.services.jars import jar_paths
 from dovetail.services.stack import Stack, temporary_stack
 from dovetail.spark_jobs.runner.spark_session import start_session
 from tests.left_behind import end_with_this_process
-from tests.long_files import rank
+from tests.long_files import rank, scope
 from tests.paths import GOLDEN
 from tests.tries import tries
 
@@ -47,6 +49,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take minutes come first: of several processes, none is left alone with one of them at the end."""
     items.sort(key=lambda item: rank(item.path))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Of the tests with services, who shares a stack is run by one process; the others have none to share."""
+    if config.getoption("markexpr") != "services":
+        return None
+    scheduler = LoadFileScheduling(config, log)
+    scheduler._split_scope = scope  # noqa: SLF001 - a subclass would have no types to extend
+    return scheduler
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""The files of tests that take longest, so that they begin first."""
+"""What is run by one process, and when: the longest begins first, and who shares a stack stays together."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from pathlib import Path
 
 from tests.paths import ROOT
 
-# None of a folder whose files share a stack: its first one would start the stack, and the others another.
+SHARING_A_STACK = ("tests/services/session", "tests/services/serve/page", "tests/docs")
+"""Folders whose files have one stack between them. It ends when a process goes on to another folder, and starts again
+where a file of its own comes later: so one process runs all of the files.
+"""
 LONGEST_FIRST = (
+    "tests/services/session",
     "tests/conformance/test_services.py",
+    "tests/docs",
+    "tests/services/serve/page",
     "tests/spark/runner/test_kill.py",
     "tests/spark/packing/test_packs.py",
     "tests/spark/packing/test_members.py",
@@ -30,4 +36,11 @@ _RANK = {ROOT / name: rank for rank, name in enumerate(LONGEST_FIRST)}
 
 def rank(path: Path) -> int:
     """Where a file comes in a run: those that are not long, in the order they have, after those that are."""
-    return _RANK.get(path, len(LONGEST_FIRST))
+    return _RANK.get(path, _RANK.get(path.parent, len(LONGEST_FIRST)))
+
+
+def scope(nodeid: str) -> str:
+    """What is run by one process of several: the folder of a test where its files share a stack, else its file."""
+    file = nodeid.partition("::")[0]
+    folder = file.rpartition("/")[0]
+    return folder if folder in SHARING_A_STACK else file

@@ -6,13 +6,24 @@ import random
 
 import pytest
 
-from tests.long_files import LONGEST_FIRST, rank
+from tests.long_files import LONGEST_FIRST, SHARING_A_STACK, rank, scope
 from tests.paths import ROOT
 
 
 def test_each_is_there_once() -> None:
-    assert [name for name in LONGEST_FIRST if not (ROOT / name).is_file()] == []
+    assert [name for name in LONGEST_FIRST if not (ROOT / name).exists()] == []
     assert len(set(LONGEST_FIRST)) == len(LONGEST_FIRST)
+
+
+def test_a_folder_shares_a_stack_where_its_fixture_is_of_the_folder() -> None:
+    made = [path.parent for path in (ROOT / "tests").rglob("conftest.py") if '"package"' in path.read_text()]
+    assert {str(folder.relative_to(ROOT)) for folder in made} == set(SHARING_A_STACK)
+
+
+def test_who_shares_a_stack_is_run_by_one_process() -> None:
+    assert scope("tests/docs/test_tasks.py::test_a[x::y]") == "tests/docs"
+    assert scope("tests/docs/deeper/test_a.py::test_a") == "tests/docs/deeper/test_a.py"
+    assert scope("tests/broker/test_a.py::TestB::test_c") == "tests/broker/test_a.py"
 
 
 @pytest.mark.parametrize("seed", range(5))
