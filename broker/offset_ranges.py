@@ -71,13 +71,14 @@ def read(
                 if (topic, partition) in read_out:
                     # Beyond its end, and no sign that those of the others are on their way.
                     continue
-                heard = time.monotonic()
                 records, position = _records(of_partition, headed=topic in headed)
                 end = waiting.get((topic, partition), 0)
                 if position >= end and waiting.pop((topic, partition), -1) >= 0:
                     read_out.add((topic, partition))
                 if (wanted := _before(records, end)).num_rows:
                     yield topic, partition, wanted
+                # What is made of the records takes a time that the broker has nothing to do with.
+                heard = time.monotonic()
             if waiting and time.monotonic() - heard > _SILENCE_S:
                 # A partition that this consumer has lost may come with another one.
                 _consumer.cache_clear()

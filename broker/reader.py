@@ -71,9 +71,10 @@ class TopicReader:
                 messages = consumer.consume(_BATCH, _POLL_S)
                 # Records that come after an end are no sign that those of other partitions are on their way.
                 if not read_out.issuperset(map(Message.partition, messages)):
-                    heard = time.monotonic()
                     yield self._table(_before(waiting, messages, self.topic))
                     read_out = ends.keys() - waiting.keys()
+                    # What is made of the records takes a time that the broker has nothing to do with.
+                    heard = time.monotonic()
                 elif time.monotonic() - heard > _SILENCE_S:
                     raise self._silent(waiting)
 

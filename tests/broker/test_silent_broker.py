@@ -6,10 +6,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
@@ -23,6 +24,7 @@ from dovetail.broker.timed_call import within
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.services.stack import Stack, temporary_stack
+from tests.spark.kafka import send
 
 BEYOND = 1 << 40
 """An offset that no partition reaches."""
@@ -127,6 +129,28 @@ def test_records_of_other_partitions_are_no_sign_of_those_that_are_awaited(
             list(offset_ranges.read(brokers, ranges))
         with pytest.raises(ServiceUnavailable, match="partitions 1"):
             list(TopicReader(brokers, topic).until({0: 3, 1: BEYOND}))
+
+
+@pytest.mark.services
+def test_the_time_that_is_taken_over_records_is_no_silence(
+    broker: str, topics: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, brokers = topics("slow"), BrokerAddress(broker)
+    send(broker, topic, [{"n": n} for n in range(5)])
+    for module in (offset_ranges, reader):
+        monkeypatch.setattr(module, "_SILENCE_S", 0.3)
+        monkeypatch.setattr(module, "_BATCH", 1)
+
+    def slowly(tables: Iterable[pa.Table]) -> int:
+        read = 0
+        for table in tables:
+            read += table.num_rows
+            time.sleep(0.4)
+        return read
+
+    ranges = [OffsetRange(topic, 0, 0, 5)]
+    assert slowly(records for _, _, records in offset_ranges.read(brokers, ranges)) == 5
+    assert slowly(TopicReader(brokers, topic).until({0: 5})) == 5
 
 
 class Counted:
