@@ -96,7 +96,7 @@ def arrow(text: str, rules: Rules) -> pa.DataType:
 
 def is_type(name: str) -> bool:
     """Whether ``name`` names a type, whatever its parameters."""
-    return name.lower() in _SIMPLE or name.lower() in _BUILDERS or name.lower() in _BY_RULES[Rules.TIMEPLUS]
+    return name.lower() in TYPE_NAMES
 
 
 def arrow_type(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
@@ -118,10 +118,9 @@ def _unknown(cursor: Cursor, written: TypeName) -> NoReturn:
             kind=Unsupported,
             offset=written.offset,
         )
-    known = {*_SIMPLE, *_BUILDERS, *_BY_RULES[Rules.TIMEPLUS]}
     fix = suggestion(
         written.name,
-        known,
+        TYPE_NAMES,
         "int, int64, float64, decimal(10, 2), string, bool, date, datetime64(3), array(int), map(string, int)",
     )
     cursor.fail(f'there is no type "{written.name}"', fix=fix, kind=UnknownName, offset=written.offset)
@@ -207,6 +206,9 @@ _BUILDERS: Mapping[str, Callable[[Cursor, TypeName, Rules], pa.DataType]] = {
     "low_cardinality": _same,
     "lowcardinality": _same,
 }
+
+TYPE_NAMES = frozenset({*_SIMPLE, *_BUILDERS, *_BY_RULES[Rules.TIMEPLUS]})
+"""Those of both dialects."""
 
 _NAMES: Mapping[Rules, Mapping[pa.DataType, str]] = {
     Rules.TIMEPLUS: {
