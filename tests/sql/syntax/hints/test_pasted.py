@@ -175,6 +175,13 @@ WINDOWS = [
         ),
         "SELECT window_start, count() AS n FROM tumble(s, _tp_time, 10s) GROUP BY window_start",
     ),
+    (
+        (
+            "SELECT w.k FROM TABLE(HOP(DATA => TABLE timed, TIMECOL => DESCRIPTOR(at), SLIDE => INTERVAL '5' SECONDS,"
+            " SIZE => INTERVAL '10' SECONDS, OFFSET => INTERVAL '1' SECONDS)) AS w"
+        ),
+        "SELECT w.k FROM HOP(timed, at, INTERVAL '5 seconds', INTERVAL '10 seconds', INTERVAL '1 second') AS w",
+    ),
 ]
 
 
