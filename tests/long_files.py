@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tests.paths import ROOT
 
-SHARING_A_STACK = ("tests/services/session", "tests/services/serve/page", "tests/docs")
-"""Folders whose files have one stack between them. It ends when a process goes on to another folder, and starts again
-where a file of its own comes later: so one process runs all of the files.
+SHARING_A_STACK = {"tests/services/session": 3, "tests/services/serve/page": 1, "tests/docs": 1}
+"""Folders whose files have one stack between them, and how many processes run them. It ends when a process goes on to
+another folder, and would start again where a file of its own came later.
 """
 LONGEST_FIRST = (
     "tests/services/session",
@@ -40,7 +40,12 @@ def rank(path: Path) -> int:
 
 
 def scope(nodeid: str) -> str:
-    """What is run by one process of several: the folder of a test where its files share a stack, else its file."""
+    """What is run by one process of several: a part of the folder of a test where its files share a stack, else its
+    file.
+    """
     file = nodeid.partition("::")[0]
     folder = file.rpartition("/")[0]
-    return folder if folder in SHARING_A_STACK else file
+    if (parts := SHARING_A_STACK.get(folder)) is None:
+        return file
+    files = sorted((ROOT / folder).glob("test_*.py"))
+    return f"{folder} {files.index(ROOT / file) % parts}"

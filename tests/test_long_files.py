@@ -21,7 +21,9 @@ def test_a_folder_shares_a_stack_where_its_fixture_is_of_the_folder() -> None:
 
 
 def test_who_shares_a_stack_is_run_by_one_process() -> None:
-    assert scope("tests/docs/test_tasks.py::test_a[x::y]") == "tests/docs"
+    assert scope("tests/docs/test_tasks.py::test_a[x::y]") == scope("tests/docs/test_state.py::test_b") != ""
+    session = [scope(str(file.relative_to(ROOT))) for file in (ROOT / "tests/services/session").glob("test_*.py")]
+    assert len(set(session)) == SHARING_A_STACK["tests/services/session"] < len(session)
     assert scope("tests/docs/deeper/test_a.py::test_a") == "tests/docs/deeper/test_a.py"
     assert scope("tests/broker/test_a.py::TestB::test_c") == "tests/broker/test_a.py"
 
