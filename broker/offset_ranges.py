@@ -60,7 +60,7 @@ def read(
     Raises ServiceUnavailable where the broker falls silent, RecordsGone where records of a range are no longer there.
     """
     waiting = {(one.topic, one.partition): one.end for one in ranges}
-    read_out: set[tuple[str, int]] = set()
+    places = frozenset(waiting)
     consumer = _consumer(brokers)
     consumer.assign([TopicPartition(one.topic, one.partition, one.start) for one in ranges])
     heard = time.monotonic()
@@ -68,13 +68,14 @@ def read(
         while waiting:
             messages = _consumed(consumer, sum(one.length for one in ranges))
             for topic, partition, of_partition in _runs(messages):
-                if (topic, partition) in read_out:
+                place = topic, partition
+                if place in places and place not in waiting:
                     # Beyond its end, and no sign that those of the others are on their way.
                     continue
                 records, position = _records(of_partition, headed=topic in headed)
-                end = waiting.get((topic, partition), 0)
-                if position >= end and waiting.pop((topic, partition), -1) >= 0:
-                    read_out.add((topic, partition))
+                end = waiting.get(place, 0)
+                if position >= end:
+                    waiting.pop(place, None)
                 if (wanted := _before(records, end)).num_rows:
                     yield topic, partition, wanted
                 # What is made of the records takes a time that the broker has nothing to do with.

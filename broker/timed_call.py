@@ -10,12 +10,8 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 
-def within(timeout_s: float, call: Callable[[], Answer]) -> Answer:
-    """What ``call`` gives or raises; TimeoutError where it does neither in time.
-
-    The call goes on by itself then, on a thread that the end of the process does not wait for: whatever it works with
-    is not to be used again.
-    """
+def begun(call: Callable[[], Answer]) -> Future[Answer]:
+    """``call`` on a thread of its own, which the end of the process does not wait for."""
     answer: Future[Answer] = Future()
 
     def run() -> None:
@@ -25,4 +21,12 @@ def within(timeout_s: float, call: Callable[[], Answer]) -> Answer:
             answer.set_exception(failure)
 
     Thread(target=run, name="timed-call", daemon=True).start()
-    return answer.result(timeout_s)
+    return answer
+
+
+def within(timeout_s: float, call: Callable[[], Answer]) -> Answer:
+    """What ``call`` gives or raises; TimeoutError where it does neither in time. Below 0 there is no end.
+
+    The call goes on by itself then: whatever it works with is not to be used again.
+    """
+    return begun(call).result(None if timeout_s < 0 else timeout_s)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from tests.paths import ROOT
@@ -47,5 +49,9 @@ def scope(nodeid: str) -> str:
     folder = file.rpartition("/")[0]
     if (parts := SHARING_A_STACK.get(folder)) is None:
         return file
-    files = sorted((ROOT / folder).glob("test_*.py"))
-    return f"{folder} {files.index(ROOT / file) % parts}"
+    return f"{folder} {_files(folder).index(ROOT / file) % parts}"
+
+
+@cache
+def _files(folder: str) -> Sequence[Path]:
+    return sorted((ROOT / folder).glob("test_*.py"))

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from dovetail.broker.timed_call import within
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.services.stack import Stack, temporary_stack
+from tests.repeated import repeated
 from tests.spark.kafka import send
 
 BEYOND = 1 << 40
@@ -37,6 +38,11 @@ def test_what_a_call_gives_or_raises_is_passed_on() -> None:
     assert within(10, lambda: 3) == 3
     with pytest.raises(BrokerError, match="no"):
         within(10, refuse)
+
+
+def test_a_time_below_0_is_no_bound() -> None:
+    """As the library has it."""
+    assert within(-1.0, lambda: threading.Event().wait(0.05)) is False
 
 
 def test_a_call_that_does_not_end_is_left_behind() -> None:
@@ -95,24 +101,15 @@ def test_every_call_of_a_transaction_ends_in_its_time(tmp_path: Path) -> None:
                 assert time.monotonic() - begun_s < 20, name
 
 
-@contextmanager
-def growing(broker: str, topic: str, partition: int) -> Iterator[None]:
+def growing(broker: str, topic: str, partition: int) -> AbstractContextManager[None]:
     """Records that keep coming."""
-    ended = threading.Event()
     producer = Producer({"bootstrap.servers": broker, "linger.ms": 0})
 
-    def send() -> None:
-        while not ended.wait(0.01):
-            producer.produce(topic, b"{}", partition=partition)
-            producer.flush(1)
+    def one_more() -> None:
+        producer.produce(topic, b"{}", partition=partition)
+        producer.flush(1)
 
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    return repeated(one_more, 0.01)
 
 
 @pytest.mark.services

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -18,6 +16,7 @@ from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.session import Session
 from dovetail.services.stack import Stack, temporary_stack
+from tests.repeated import repeated
 from tests.services.serve.test_random import KINDS as REQUESTS
 from tests.siege import loot, records, statements
 from tests.siege.account import Account
@@ -58,7 +57,7 @@ def run(folder: Path, size: Size, say: Callable[[str], None]) -> Account:
             besieger = Besieger(at.address, {"Authorization": f"Bearer {token}"}, Account(), random.Random(size.seed))
             besieger.tell("SELECT a FROM table(numbers)")
             mark = at.mark()
-            with besieger.asking_for_health():
+            with repeated(besieger.ask_for_health, 0.1):
                 besieger.attack(size, outside, say)
             account = besieger.account
             account.ended = at.process.poll()
@@ -114,20 +113,7 @@ class Besieger:
                 return status, text
             time.sleep(0.05)
 
-    @contextmanager
-    def asking_for_health(self) -> Iterator[None]:
-        over = threading.Event()
-
-        def watch() -> None:
-            while not over.wait(0.1):
-                before_s = time.monotonic()
-                self.account.take("health", lambda: exchange(self.address, "GET", "/health", b"", {}, _ANSWER_S))
-                self.account.health_s.append(time.monotonic() - before_s)
-
-        watching = threading.Thread(target=watch)
-        watching.start()
-        try:
-            yield
-        finally:
-            over.set()
-            watching.join()
+    def ask_for_health(self) -> None:
+        before_s = time.monotonic()
+        self.account.take("health", lambda: exchange(self.address, "GET", "/health", b"", {}, _ANSWER_S))
+        self.account.health_s.append(time.monotonic() - before_s)

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.timed_call import begun
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.services.session import Session
 from dovetail.services.stack.temporary import temporary_settings
@@ -70,16 +70,7 @@ def session(brokers: str, tmp_path: Path) -> Iterator[Session]:
 
 def outcome(session: Session, statement: str) -> Future[object]:
     """On a thread that ends with the process, so that one that hangs is a failure and nothing more."""
-    found: Future[object] = Future()
-
-    def run() -> None:
-        try:
-            found.set_result(session.execute(parse_one(statement)))
-        except BaseException as failure:  # noqa: BLE001 - whatever it is, it is looked at
-            found.set_exception(failure)
-
-    Thread(target=run, daemon=True).start()
-    return found
+    return begun(lambda: session.execute(parse_one(statement)))
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
