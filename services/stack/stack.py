@@ -206,6 +206,8 @@ class Stack:
         phase, reason = child.phase, child.reason
         if child.phase in (Phase.STARTING, Phase.READY) and not alive:
             phase, reason = Phase.RESTARTING if supervised else Phase.EXITED, reason or "ended"
+        if child.phase is Phase.STOPPING and not alive:
+            phase = Phase.STOPPED
         pid = child.process.pid if alive and child.process is not None else None
         ended_by_itself = phase in (Phase.EXITED, Phase.RESTARTING) and child.process is not None
         return ComponentStatus(

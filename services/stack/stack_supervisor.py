@@ -224,6 +224,10 @@ class Supervisor:
 
     def end_all(self) -> None:
         """End the components, last started first, then whatever else carries the mark of this run."""
+        self.state = replace(
+            self.state, children=tuple(replace(child, phase=Phase.STOPPING) for child in self.state.children)
+        )
+        self._save()
         for child in reversed(self.state.children):
             self._end(child)
         self.starter.close()

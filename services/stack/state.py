@@ -18,7 +18,7 @@ from dovetail.services.stack.processes import ProcessIdentity
 
 class Phase(StrEnum):
     """The life of a component: waiting -> starting -> ready; ``restarting`` when it has died and is about to be started
-    again, ``exited`` when it is not, ``stopped`` when nothing runs it.
+    again, ``exited`` when it is not; ``stopping`` when the stack is going down, ``stopped`` when nothing runs it.
     """
 
     WAITING = "waiting"
@@ -26,6 +26,7 @@ class Phase(StrEnum):
     READY = "ready"
     RESTARTING = "restarting"
     EXITED = "exited"
+    STOPPING = "stopping"
     STOPPED = "stopped"
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -63,6 +64,18 @@ def test_up_starts_kafka_and_redis_and_down_ends_them(tmp_path: Path) -> None:
     assert [process.find() for process in (*processes, state.supervisor)] == [None, None, None]
     assert marked_processes(state.run_id) == []
     assert stack.down() == []
+
+
+def test_while_it_goes_down_nothing_is_said_to_be_started_again(tmp_path: Path) -> None:
+    """One that was ended before the others is not one that has died."""
+    stack = Stack(temporary_settings(tmp_path))
+    stack.up(("kafka", "redis"))
+    seen = set()
+    with ThreadPoolExecutor() as pool:
+        down = pool.submit(stack.down)
+        while not down.done():
+            seen |= {line.phase for line in stack.status()}
+    assert {Phase.STOPPING, Phase.STOPPED} <= seen <= {Phase.READY, Phase.STOPPING, Phase.STOPPED}
 
 
 def test_a_broker_keeps_its_topics_over_a_restart(tmp_path: Path) -> None:
