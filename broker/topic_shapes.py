@@ -16,7 +16,7 @@ from dovetail.broker.consumer_groups import groups_of
 from dovetail.broker.errors import BrokerError, BrokerFault, answer
 from dovetail.broker.presence import NoAnswer, no_answer
 from dovetail.broker.start_offsets import ReadStart, least_offsets, resolved_first_offsets
-from dovetail.broker.topics import Offsets, PartitionOffsets, known_ids, message_bytes, offsets
+from dovetail.broker.topics import Offsets, PartitionOffsets, compacted_after_ms, known_ids, message_bytes, offsets
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from dovetail.changelog.schema import Kind
 from dovetail.changelog.suggest import suggestion
@@ -179,6 +179,11 @@ class TopicAdmin:
             found = offsets(self._admin, specs, IsolationLevel.READ_COMMITTED, self._timeout_s)
         ends = self.ends(topic) if min(found.values(), default=0) < 0 else {}
         return {partition: ends[partition] if offset < 0 else offset for (_, partition), offset in found.items()}
+
+    def compacted_after_ms(self, topic: str) -> int | None:
+        """How old a record is at least that goes because a later one has its key; None where none does."""
+        with self._errors():
+            return compacted_after_ms(self._admin, topic)
 
     def _ends(self, topic: str, level: IsolationLevel) -> PartitionOffsets:
         specs = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.expect(topic))}

@@ -112,6 +112,14 @@ def without_leader(client: Admin, names: Iterable[str], timeout_s: float) -> set
     }
 
 
+def compacted_after_ms(client: Admin, topic: str) -> int | None:
+    """How old a record is at least that goes because a later one has its key; None where none does."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    described = answer(client.describe_configs([resource], request_timeout=_CALL_S)[resource], _CALL_S)
+    compacted = "compact" in described["cleanup.policy"].value
+    return int(described["min.compaction.lag.ms"].value) if compacted else None
+
+
 def any_is_compacted(client: Admin, names: Iterable[str]) -> bool:
     """Whether records of one of these topics may go because later ones have their keys."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))]

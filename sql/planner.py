@@ -128,8 +128,8 @@ class Plan:
             return "\n\n".join([*self._head, *parts])
         if self.output is not None:
             return "\n".join([*self._head, explain(self.output)])
-        relations = self.snapshot.relations if self.snapshot is not None else ()
-        reads = ", ".join(f"table({name})" for name in relations)
+        relations, past = ((), {}) if self.snapshot is None else (self.snapshot.relations, self.snapshot.past)
+        reads = ", ".join(name if name in past else f"table({name})" for name in relations)
         return f"Snapshot {self.name}  engine=duckdb  columns={','.join(self.columns)}\n└─ {reads}  read once"
 
     @property
@@ -220,7 +220,7 @@ def _planned(
 ) -> Plan:
     if is_static(statement.query, {}, catalog):
         snapshot = _bounded(statement, catalog)
-        reads = tuple(relation for relation in snapshot.relations if not is_of_system(relation))
+        reads = tuple(relation for relation in snapshot.reads if not is_of_system(relation))
         return Plan(name, merged, snapshot=snapshot, reads=reads, dependencies=catalog.dependencies)
     bound = bound_query(name, statement, catalog, merged)
     made = rewritten(replace(bound, sizes=sizes))

@@ -15,6 +15,7 @@ from dovetail.services.session.context import Context
 from dovetail.services.session.dead_letters.dead_letter_topic import current_dead_letters
 from dovetail.services.session.dictionaries.sources import dictionary_rows
 from dovetail.services.session.dictionaries.system_dictionaries import statistics
+from dovetail.services.session.past import past_rows
 from dovetail.sql.bind.bounded.bounded_binder import content_schema
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import stream_of
@@ -42,7 +43,13 @@ class Part:
 
 def answer(context: Context, query: Snapshot) -> pa.Table:
     """The answer of a bounded query over what its relations hold now."""
-    return query.run({name: relation_rows(context, name, reads=query.mentions) for name in query.relations})
+    return query.run({name: _rows(context, query, name) for name in query.relations})
+
+
+def _rows(context: Context, query: Snapshot, name: str) -> pa.Table:
+    if (past := query.past.get(name)) is not None:
+        return past_rows(context, past)
+    return relation_rows(context, name, reads=query.mentions)
 
 
 def relation_rows(

@@ -20,7 +20,9 @@ from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.bounded.bounded_query import snapshot_of
 from dovetail.sql.bind.clauses import (
     is_process_time,
+    moment_of,
     out_of_brackets,
+    past_refused,
     refuse_clauses,
     refuse_join_method,
     refuse_lookup,
@@ -194,6 +196,11 @@ class Binder(QueryBinder):
     def _relation(self, table: exp.Expr, definition: HasRows, alias: str, seeks: bool) -> FromItem:
         return self._scan(self._stream(definition, table), alias, seeks=seeks)
 
+    def _function(self, table: exp.Expr, seeks: bool) -> FromItem:
+        if function_name(table.this) == "changes":
+            raise past_refused("changes()", place_of(table, "FROM"))
+        return super()._function(table, seeks)
+
     def _windowed(self, table: exp.Expr, seeks: bool) -> FromItem:
         call = table.this
         if call.expressions and function_name(call.expressions[0]) == "table":
@@ -287,7 +294,8 @@ class Binder(QueryBinder):
         looked_up = self._lookups.table(table, self.ctes)
         if looked_up is None:
             # A time of the left row says how it is joined.
-            return self._from(table if is_process_time(table) else bare(table), seeks)
+            as_written = is_process_time(table) or moment_of(table) is not None
+            return self._from(table if as_written else bare(table), seeks)
         return FromItem.of_table(looked_up, self.dialect).named(table)
 
 

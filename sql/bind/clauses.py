@@ -81,6 +81,8 @@ def refuse_table(table: exp.Expr) -> None:
             fix="leave FINAL out",
         )
     if table.args.get("version"):
+        if (moment := moment_of(table)) is not None:
+            raise past_refused(f"{table.name} AS OF {moment.sql()}", place)
         raise Unsupported(
             "FOR SYSTEM_TIME AS OF is for the right side of a join: a TABLE, view, index or dictionary by its name",
             where=place,
@@ -118,6 +120,21 @@ def event_time(table: exp.Expr) -> exp.Expr | None:
     """The time of the left row that stands after FOR SYSTEM_TIME AS OF; None where none does."""
     version = table.args.get("version")
     return None if version is None or is_process_time(table) else version.expression
+
+
+def moment_of(table: exp.Expr) -> exp.Expr | None:
+    """The moment that stands after AS OF, which no row says; None where none does."""
+    time = event_time(table)
+    return None if time is None or time.find(exp.Column) else time
+
+
+def past_refused(what: str, place: str) -> Unsupported:
+    """The error for what a streaming query is to read of the past."""
+    return Unsupported(
+        f"{what} is for queries that are answered at once, and this one goes on with streams",
+        where=place,
+        fix="read nothing else in it than table(x), x AS OF a moment, changes(x, ..), and dictionaries",
+    )
 
 
 def refuse_join_method(join: exp.Join, place: str) -> None:

@@ -15,7 +15,7 @@ from dovetail.sql.functions.dialects import DIALECTS
 from dovetail.sql.functions.own_functions import WithFunctions
 from dovetail.sql.functions.translate import Dialect
 from dovetail.sql.relations import Relations, TrackedCatalog
-from dovetail.sql.syntax.calls import function_name
+from dovetail.sql.syntax.calls import CONTENTS, function_name
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.set_functions import set_function
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
@@ -95,9 +95,11 @@ def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
 
 
 def _reads_relation(call: exp.Expr) -> bool:
-    """Whether a name in it is of a relation whatever the CTEs are called: in ``table(x)``, also within windows."""
+    """Whether a name in it is of a relation whatever the CTEs are called: in ``table(x)``, also within windows, and
+    ``changes(x, ..)``.
+    """
     while isinstance(call, exp.Anonymous) and call.expressions:
-        if function_name(call) == "table":
+        if function_name(call) in CONTENTS:
             return True
         call = call.expressions[0]
     return False

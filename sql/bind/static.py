@@ -1,4 +1,6 @@
-"""Whether a query is bounded: all that it reads is ``table(x)``, a dictionary, a relation of the system, or nothing."""
+"""Whether a query is bounded: all that it reads is ``table(x)``, the past of a topic, a dictionary, a relation of the
+system, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,10 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from dovetail.changelog.errors import UnknownName
+from dovetail.sql.bind.clauses import moment_of
 from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.relations import Relations
-from dovetail.sql.syntax.calls import WINDOWS, function_name
+from dovetail.sql.syntax.calls import CONTENTS, WINDOWS, function_name
 from dovetail.sql.syntax.set_functions import set_function
 from dovetail.sql.syntax.statements import CreateDictionary, CreateView
 from dovetail.sql.system_tables import DATABASE
@@ -30,7 +33,7 @@ def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relatio
     if isinstance(table.this, exp.Anonymous):
         # What a function of several rows gives hangs on its arguments, and on the rows of other tables.
         return _reads_content(table.this) or set_function(table.this) is not None
-    if table.db == DATABASE:
+    if table.db == DATABASE or moment_of(table) is not None:
         return True
     if is_cte(table, ctes):
         return is_static(ctes[table.name], {}, catalog)
@@ -49,9 +52,9 @@ def _names_static_view(name: str, catalog: Relations) -> bool:
 
 
 def _reads_content(call: exp.Expr) -> bool:
-    """``table(x)``, or windows of it."""
+    """``table(x)``, or windows of it, or ``changes(x, ..)``."""
     name = function_name(call)
-    return name == "table" or (name in WINDOWS and bool(call.expressions) and _reads_content(call.expressions[0]))
+    return name in CONTENTS or (name in WINDOWS and bool(call.expressions) and _reads_content(call.expressions[0]))
 
 
 def is_dictionary(name: str, catalog: Relations) -> bool:

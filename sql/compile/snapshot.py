@@ -5,7 +5,7 @@ question what a view should hold.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
@@ -15,6 +15,7 @@ from dovetail.changelog.formats import decimal_text
 from dovetail.sql.compile.duckdb import select_of, text_of
 from dovetail.sql.expressions.evaluate import quoted, run
 from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.past import Past
 from dovetail.sql.plan.nodes import Content, LookupTable, Node, Scan, Static
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.syntax.faults import unforeseen_as_errors
@@ -25,12 +26,20 @@ class Snapshot:
     """A bounded query: the relations it reads, its DuckDB SQL over tables of their names, its columns and their types.
 
     A table holds the declared columns of its relation and, where it has one, ``_tp_time``; rows in order of arrival.
-    Relations may be dictionaries, external tables, and those of ``sql.system_tables``.
+    Relations may be dictionaries, external tables, and those of ``sql.system_tables``. One by a name of ``past`` is
+    what that says.
     """
 
     relations: tuple[str, ...]
     sql: str
     columns: Mapping[str, pa.DataType]
+    past: Mapping[str, Past] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The relations that it reads, now or as they were."""
+        names = (self.past[name].relation if name in self.past else name for name in self.relations)
+        return tuple(dict.fromkeys(names))
 
     def mentions(self, column: str) -> bool:
         """Whether a column of this name may be read; of one that is not, no table has to be given."""

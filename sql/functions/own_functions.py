@@ -17,7 +17,7 @@ from dovetail.sql.functions.registry import Function, Registry, Row, Unfit
 from dovetail.sql.functions.translate import Dialect, OwnFunction, Visit
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.relations import Relations
-from dovetail.sql.syntax.calls import WINDOWS
+from dovetail.sql.syntax.calls import CONTENTS, WINDOWS
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateFunction, Select
@@ -101,7 +101,7 @@ def is_taken(name: str, dialect: Dialect) -> bool:
     return not isinstance(call, exp.Anonymous) or is_aggregate(call) or bool(dict_function(call))
 
 
-_RESERVED = frozenset({*WINDOWS, "table", "changelog", "date_diff_within"})
+_RESERVED = frozenset({*WINDOWS, *CONTENTS, "changelog", "date_diff_within"})
 """Names that mean something in one place of a query."""
 
 

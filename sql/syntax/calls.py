@@ -9,6 +9,9 @@ from sqlglot import exp
 WINDOWS = ("tumble", "hop", "session")
 """Functions in FROM that put rows into windows."""
 
+CONTENTS = ("table", "changes")
+"""Functions in FROM that give rows which are all there."""
+
 TAKES_UNIT = frozenset(
     {"date_add", "date_sub", "timestamp_add", "timestamp_sub", "timestamp_diff", "date_diff", "age", "date_trunc"}
 )

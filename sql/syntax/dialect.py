@@ -9,7 +9,8 @@ Only queries and expressions are parsed by sqlglot; the statements around them h
   'CROSS'. ASOF LATEST is LATEST; ALL is the default and leaves no trace;
 - ``[LEFT] ARRAY JOIN a AS x, b`` among the joins: ``Join.kind`` is 'ARRAY', ``Join.this`` the first array,
   ``Join.expressions`` are the others;
-- ``FOR SYSTEM_TIME AS OF x`` before or after the alias: ``Table.args["version"]``, an ``exp.Version``;
+- ``FOR SYSTEM_TIME AS OF x``, or ``AS OF x`` where x is a literal or a call, before or after the alias:
+  ``Table.args["version"]``, an ``exp.Version``;
 - nothing is taken for parsed that was only skipped (sqlglot's ``exp.Command``), and USING takes bare names;
 - a call stays what is written, a name and its arguments, aggregates apart: what it means is for the registry of its
   dialect in ``sql.functions``;
@@ -45,6 +46,10 @@ DURATION_UNITS = {
     "q": "QUARTER",
     "y": "YEAR",
 }
+
+_VALUES = (TokenType.STRING, TokenType.NUMBER, TokenType.PARAMETER, TokenType.PLACEHOLDER, TokenType.CURRENT_TIMESTAMP)
+_NAMES = (*_VALUES, TokenType.VAR, TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ)
+"""What a moment begins with, alone; and before a bracket, or a text."""
 
 _MOST_AGAIN = 10_000
 _MOST_TIMES = 20
@@ -288,6 +293,21 @@ class QueryParser(Parser):
         if isinstance(table, exp.Table) and table.alias and not table.args.get("version"):
             table.set("version", self._parse_version())
         return table
+
+    def _parse_version(self) -> exp.Version | None:
+        if not self._is_as_of():
+            return super()._parse_version()
+        self._advance(2)
+        return self.expression(exp.Version(this="TIMESTAMP", kind="AS OF", expression=self._parse_bitwise()))
+
+    def _is_as_of(self) -> bool:
+        """Whether AS OF and a moment follow: ``t AS of`` alone gives t a name."""
+        words = [token.text.upper() for token in self._tokens[self._index : self._index + 2]]
+        after = self._tokens[self._index + 2 : self._index + 4]
+        if words != ["AS", "OF"] or not after:
+            return False
+        called = len(after) == 2 and after[1].token_type in (TokenType.L_PAREN, TokenType.STRING)
+        return after[0].token_type in (_NAMES if called else _VALUES)
 
 
 _WRITTEN_AT, _SPELLING = "written at", "spelling"

@@ -13,12 +13,13 @@ from typing import Self
 import pyarrow as pa
 from sqlglot import exp
 
+from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.bounded.bounded_expressions import BoundedExpressions
-from dovetail.sql.bind.clauses import event_time, order_by_names, refuse_match_condition
+from dovetail.sql.bind.clauses import event_time, is_process_time, moment_of, order_by_names, refuse_match_condition
 from dovetail.sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.join_method import kind_of
@@ -38,11 +39,14 @@ from dovetail.sql.bind.query_binder import QueryBinder, bare
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.select_clauses import SelectClauses
 from dovetail.sql.bind.set_operations import combined_rows, name_of, parts_of, united
+from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.compile.duckdb import select_of
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.functions.risingwave.comparisons import has_value
+from dovetail.sql.past import FIX, ComputedMoment, Moment, Past, changes_schema, moment_of_number, moment_of_text
 from dovetail.sql.plan.nodes import Content, Shared, ValueRows
 from dovetail.sql.relations import HasRows, Stream
+from dovetail.sql.syntax.calls import dotted_name, function_name
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateDictionary, CreateStream, CreateView
@@ -54,11 +58,13 @@ from dovetail.sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
 class BoundedBinder(QueryBinder):
     """``read``: the relations that it reads, with what each holds.
 
+    past     those of them that it reads as they were
     seen     each CTE, by its identity, and those that it sees itself
     defined  each CTE that is read, bound once
     """
 
     read: dict[str, pa.Schema] = field(default_factory=dict)
+    past: dict[str, Past] = field(default_factory=dict)
     seen: dict[int, tuple[exp.Query, Mapping[str, exp.Query]]] = field(default_factory=dict)
     defined: dict[int, tuple[exp.Query, Shared, Sequence[str]]] = field(default_factory=dict)
 
@@ -160,6 +166,70 @@ class BoundedBinder(QueryBinder):
         fields = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in zip(names, kinds, strict=True)])
         return FromItem.of(ValueRows(fields, tuple(map(tuple, found))), alias, names, self.dialect)
 
+    def _item(self, table: exp.Expr, seeks: bool) -> FromItem:
+        version = table.args.get("version")
+        return super()._item(table, seeks) if version is None else self._as_of(table, version.expression)
+
+    def _function(self, table: exp.Expr, seeks: bool) -> FromItem:
+        if function_name(table.this) == "changes":
+            return self._changes(table)
+        return super()._function(table, seeks)
+
+    def _as_of(self, table: exp.Expr, moment: exp.Expr) -> FromItem:
+        """``table(x) AS OF moment``, or ``x FOR SYSTEM_TIME AS OF moment``"""
+        place, call = place_of(table, "AS OF"), table.this
+        named = call.expressions[0] if function_name(call) == "table" and call.expressions else table
+        stream = self._with_history(table, named, place)
+        past = Past(stream.schema.name, self._moment(moment, place))
+        schema = content_schema(stream.schema)
+        return self._of_past(past, schema, table.alias or named.name, _hidden(stream, schema))
+
+    def _changes(self, table: exp.Expr) -> FromItem:
+        """``changes(x, since)``, up to now, or ``changes(x, since, until)``"""
+        place, arguments = place_of(table, "changes()"), table.this.expressions
+        if len(arguments) not in (2, 3):
+            raise SqlError(
+                "changes() takes a stream or view, the moment from which on, and that up to which",
+                where=place,
+                fix="FROM changes(v, '2026-11-24', '2026-11-25'); without the last, up to now",
+            )
+        named, *moments = arguments
+        stream = self._with_history(table, named, place)
+        since, *until = (self._moment(moment, place) for moment in moments)
+        past = Past(stream.schema.name, until[0] if until else None, since)
+        return self._of_past(past, changes_schema(stream.schema), table.alias or named.name)
+
+    def _of_past(self, past: Past, schema: pa.Schema, alias: str, hidden: Sequence[str] = ()) -> FromItem:
+        self.past[str(past)] = past
+        return self._content(str(past), schema, alias, hidden)
+
+    def _with_history(self, table: exp.Expr, named: exp.Expr, place: str) -> Stream:
+        """The stream or materialized view of that name."""
+        plain = isinstance(named, exp.Column) or isinstance(named.this, exp.Identifier)
+        if plain and not is_dead_letter_topic(dotted_name(named)):
+            cte = isinstance(named, exp.Table) and is_cte(named, self.ctes)
+            definition = None if cte else self._definition(table, named.name)
+            if isinstance(definition, CreateStream):
+                return Stream.declared(definition)
+            if isinstance(definition, CreateView) and definition.materialized:
+                return self.view(definition)
+        raise Unsupported(
+            f"{named.name or named.sql()} has no topic that would say how it was",
+            where=place,
+            fix="a stream or a materialized view by its name: FROM table(v) AS OF '2026-11-24 10:00:00'",
+        )
+
+    def _moment(self, written: exp.Expr, place: str) -> Moment:
+        literal = written.unnest()
+        if isinstance(literal, exp.Literal):
+            text = str(literal.this)
+            return moment_of_text(text, place) if literal.is_string else moment_of_number(float(text))
+        expressions = BoundedExpressions(self._subquery)
+        value = Expr.over(expressions.value(written, Scope((), self.dialect), "AS OF"), pa.schema([]), place)
+        if not (pa.types.is_timestamp(value.type) or pa.types.is_date(value.type)):
+            raise SqlError(f"{written.sql()} is no moment", where=place, fix=FIX)
+        return ComputedMoment(value.text, written.sql())
+
     def _of_system(self, table: exp.Expr) -> FromItem:
         name = f"{DATABASE}.{table.name}"
         schema = SYSTEM_TABLES.get(name)
@@ -184,10 +254,8 @@ class BoundedBinder(QueryBinder):
             )
         stream = Stream.declared(definition) if isinstance(definition, CreateStream) else self.view(definition)
         schema = content_schema(stream.schema)
-        declared = {column.name for column in stream.schema.readable}
-        hidden = [name for name in schema.names if name not in declared and not (name == TIME and stream.timed)]
         key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()
-        return self._content(definition.name, schema, alias, hidden, key)
+        return self._content(definition.name, schema, alias, _hidden(stream, schema), key)
 
     def _content(
         self,
@@ -224,7 +292,11 @@ class BoundedBinder(QueryBinder):
         _refuse_join(join)
         if is_lateral(join):
             return self._lateral(left, join, expressions)
-        right = self._from(bare(join.this), seeks)
+        written = join.this
+        if moment_of(written) is not None:
+            join = join.copy()
+            join.set("this", bare(written))
+        right = self._from(bare(written) if is_process_time(written) else written, seeks)
         right = replace(right, scope=replace(right.scope, outer=self.outer))
         return joined(join, left, right, self.settings, expressions)
 
@@ -237,6 +309,12 @@ class BoundedBinder(QueryBinder):
             tree = expressions.on(on, left.scope, right.scope)
             terms = (Expr.over(tree, known, place_of(on, "JOIN .. ON")).held_as(pa.bool_()),)
         return applied(kind_of(join), join, left, right, terms)
+
+
+def _hidden(stream: Stream, schema: pa.Schema) -> list[str]:
+    """The columns of its content that * leaves out."""
+    declared = {column.name for column in stream.schema.readable}
+    return [name for name in schema.names if name not in declared and not (name == TIME and stream.timed)]
 
 
 def content_schema(stream: StreamSchema) -> pa.Schema:
@@ -312,9 +390,10 @@ def _refuse_join(join: exp.Join) -> None:
     if method in ("LATEST", "ANY"):
         raise Unsupported(f"{method} JOIN over table(x) is not supported", where=place, fix="ASOF JOIN")
     refuse_match_condition(join, place)
-    if event_time(join.this) is not None:
+    if event_time(join.this) is not None and moment_of(join.this) is None:
         raise Unsupported(
-            "FOR SYSTEM_TIME AS OF a time is not supported over table(x), which holds no versions of its rows",
+            "FOR SYSTEM_TIME AS OF the time of a row is not supported over table(x), where every row is read as of one "
+            "moment",
             where=place,
             fix="ASOF JOIN with a stream that keeps every version as a row",
         )

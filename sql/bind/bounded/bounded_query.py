@@ -46,7 +46,7 @@ def snapshot_of(
     bound = binder.bind(tree)
     made = snapshot_of_plan(bound.node, named_as(query, bound.columns))
     _check(made.sql, {name: schema.empty_table() for name, schema in binder.read.items()})
-    return replace(made, relations=tuple(binder.read))
+    return replace(made, relations=tuple(binder.read), past=binder.past)
 
 
 def _check(sql: str, tables: Mapping[str, pa.Table]) -> None:
