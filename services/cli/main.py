@@ -20,6 +20,7 @@ from dovetail.services.cli.server import user
 from dovetail.services.cli.shell import names
 from dovetail.services.cli.unused_library import leave_out
 from dovetail.services.file_format import FileFormat
+from dovetail.services.role import Role
 
 app = typer.Typer(
     name="dovetail",
@@ -244,6 +245,19 @@ def serve() -> None:
     screen = Screen()
     with reporting_errors(screen):
         run_server(found_settings(say=screen.note))
+
+
+@app.command(epilog="Example: `dovetail mcp`, as the command of a server in the settings of the program")
+def mcp(
+    role: Annotated[Role, typer.Option(help="What its statements may do.")] = Role.READER,
+) -> None:
+    """Serve a program that speaks the Model Context Protocol, over standard input and output, until it ends."""
+    from dovetail.services.cli.failures import reporting_errors
+    from dovetail.services.cli.server.agents import serve_agents
+    from dovetail.services.cli.show import Screen
+
+    with reporting_errors(Screen()):
+        serve_agents(role)
 
 
 @app.command(epilog="Examples: `dovetail docs`, `dovetail docs asof`, `dovetail docs late rows`")

@@ -1,0 +1,1 @@
+"""What a program that speaks the Model Context Protocol may ask of Dovetail."""
