@@ -104,6 +104,7 @@ class Admin(AdminClient):
     delete_topics = _raising(AdminClient.delete_topics)
     describe_topics = _raising(AdminClient.describe_topics)
     describe_configs = _raising(AdminClient.describe_configs)
+    incremental_alter_configs = _raising(AdminClient.incremental_alter_configs)
     describe_cluster = _raising(AdminClient.describe_cluster)
     list_offsets = _raising(AdminClient.list_offsets)
     list_consumer_groups = _raising(AdminClient.list_consumer_groups)

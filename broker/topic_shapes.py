@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from confluent_kafka import IsolationLevel, TopicPartition
-from confluent_kafka.admin import NewTopic, OffsetSpec
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from dovetail.broker import clients
 from dovetail.broker.address import BrokerAddress
@@ -210,6 +210,21 @@ class TopicAdmin:
                 return self._unless_there(topic, failure)
         self._await(lambda known: topic in known)
         return True
+
+    def configure(self, topic: str, config: Mapping[str, str | None]) -> None:
+        """Set what a topic keeps; None: the broker's default."""
+        entries = [
+            ConfigEntry(
+                name,
+                value,
+                incremental_operation=AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET,
+            )
+            for name, value in config.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        with self._errors():
+            changed = self._admin.incremental_alter_configs([resource], request_timeout=self._timeout_s)
+            answer(changed[resource], self._timeout_s)
 
     def _unless_there(self, topic: str, failure: BrokerError) -> bool:
         refused = f'the broker refuses the topic "{topic}": {failure.reason}'

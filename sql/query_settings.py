@@ -221,7 +221,7 @@ class QuerySettings:
     def duration_ms(self, name: str) -> int | None:
         """A setting of the unit DURATION, in ms."""
         value = self[name]
-        return None if value is None else _milliseconds(str(value))
+        return None if value is None else milliseconds_of(str(value))
 
     def distance(self, name: str, whole: bool) -> int | None:
         """As ``duration_ms``; over a column of whole numbers the number that was given. Raises SqlError."""
@@ -275,7 +275,7 @@ def _converted(setting: Setting, value: Value) -> Value:
         except ValueError:
             pass
     elif setting.unit == DURATION:
-        if _milliseconds(str(value)) is not None:
+        if milliseconds_of(str(value)) is not None:
             return str(value)
         fix = "give a length of time, such as '500ms', '30s', '5m', '1h' or '1d'"
         raise SqlError(f"{setting.name} cannot be {value!r}", where="SETTINGS", fix=fix)
@@ -289,7 +289,7 @@ def _converted(setting: Setting, value: Value) -> Value:
     )
 
 
-def _milliseconds(duration: str) -> int | None:
+def milliseconds_of(duration: str) -> int | None:
     """None for what is no length of time; a number without unit is seconds."""
     found = re.fullmatch(r"(\d+)(ms|s|m|h|d)?", duration.strip())
     return int(found[1]) * _UNIT_MS[found[2] or "s"] if found is not None else None

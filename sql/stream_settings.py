@@ -12,9 +12,10 @@ import pyarrow as pa
 from dovetail.changelog.encodings.registry import FORMATS, format_kind
 from dovetail.changelog.encodings.schema_id_framing.subjects import SCHEMA_ID_FRAMED
 from dovetail.changelog.encodings.settings import DEBEZIUM, DEBEZIUM_AVRO, DEBEZIUM_JSON, KEY_ENCODE, KEY_FORMAT, OPTION
-from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import WIRE_DELTA, Kind
 from dovetail.changelog.suggest import nearest, suggestion
+from dovetail.sql.query_settings import milliseconds_of
 from dovetail.sql.syntax.parse import as_shown
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateStream
@@ -30,6 +31,8 @@ class StreamSetting:
     fix: str = ""
 
 
+RETENTION, HISTORY = "retention", "history"
+"""How long a topic keeps records; and of a compacted one those that a later record of their key replaces."""
 _JSON = "write the records as JSON objects: docs/topics.md says how"
 _DATA_FORMATS = (*(name for kind in FORMATS for name in kind.data_format), DEBEZIUM_JSON, DEBEZIUM_AVRO)
 _ENCODINGS = tuple(name for kind in FORMATS for name in kind.encode)
@@ -48,6 +51,8 @@ STREAM_SETTINGS = (
     StreamSetting("brokers", Rules.TIMEPLUS),
     StreamSetting("shards", None),
     StreamSetting("replication_factor", None),
+    StreamSetting(RETENTION, None),
+    StreamSetting(HISTORY, None),
     StreamSetting("connector", Rules.RISINGWAVE, ("kafka",), _KAFKA),
     StreamSetting("properties.bootstrap.server", Rules.RISINGWAVE),
     StreamSetting("kafka.topic", Rules.RISINGWAVE),
@@ -95,6 +100,41 @@ def expect_settings(statement: CreateStream) -> None:
     _expect_single(statement, where)
     _expect_envelope(statement, where)
     _expect_key(statement, where)
+    _expect_kept(statement, where)
+
+
+def kept_ms(statement: CreateStream, setting: str) -> int | None:
+    """RETENTION or HISTORY in milliseconds; None where nothing is said. Raises SqlError for what is no duration."""
+    value = statement.settings.get(setting)
+    if value is None:
+        return None
+    found = milliseconds_of(str(value))
+    if not found:
+        raise SqlError(f"{setting} cannot be {value!r}", where="SETTINGS", fix=f"a length of time: {setting} = '7d'")
+    return found
+
+
+def _expect_kept(statement: CreateStream, where: str) -> None:
+    """Records go only where that is no change of a row that stands, and stay only where they would go."""
+    given = [setting for setting in (RETENTION, HISTORY) if kept_ms(statement, setting) is not None]
+    if given and statement.external:
+        raise Unsupported(
+            f"the topic of an external stream is not made here, so {given[0]} says nothing of it",
+            where=where,
+            fix="leave it out; kafka-configs --alter sets retention.ms and min.compaction.lag.ms of a topic",
+        )
+    if RETENTION in given and statement.kind is not Kind.APPEND:
+        raise Unsupported(
+            f'a row of "{statement.name}" stands until a record takes it back; by its age it would go without one',
+            where=where,
+            fix=f"leave {RETENTION} out, and delete rows; or keep it for append streams",
+        )
+    if HISTORY in given and (statement.kind is not Kind.UPSERT or statement.version):
+        raise Unsupported(
+            f'the topic of "{statement.name}" is not compacted, so it keeps its whole history',
+            where=where,
+            fix=f"leave {HISTORY} out; it is for mutable streams and tables with a primary key",
+        )
 
 
 def _fix(setting: StreamSetting, value: str) -> str:

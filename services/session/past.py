@@ -190,7 +190,7 @@ class TopicHistory:
                 f"{self.name} is compacted: what a later record of its key replaced may be gone after "
                 f"{kept_ms / 1000:,g} s",
                 where=f"AS OF {moment}",
-                fix=f"{AtTime(earliest_ms)} or later; the topic's min.compaction.lag.ms says how long records stay",
+                fix=f"{AtTime(earliest_ms)} or later; SETTINGS history = '7d' of the stream keeps more from then on",
             )
 
     def _expect_kept(self, cut: PartitionOffsets, moment: AtTime | AtRecords) -> None:

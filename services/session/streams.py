@@ -17,7 +17,7 @@ from dovetail.services.session.schemas.registration import expect_schema
 from dovetail.sql.catalog import Relation
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.catalog.stored_topics import topic_of
-from dovetail.sql.stream_settings import expect_settings
+from dovetail.sql.stream_settings import HISTORY, RETENTION, expect_settings, kept_ms
 from dovetail.sql.syntax.alterations import altered
 from dovetail.sql.syntax.statements import (
     AlterStream,
@@ -25,6 +25,10 @@ from dovetail.sql.syntax.statements import (
     CreateStream,
     Drop,
 )
+
+_SHORTEST_SEGMENT_MS = 60_000
+_OF_SETTINGS = ("retention.ms", "segment.ms", "min.compaction.lag.ms")
+"""What settings of a stream say of its topic."""
 
 
 def create_stream(context: Context, statement: CreateStream) -> Done:
@@ -55,6 +59,8 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
         if there and statement.with_data:
             topics.delete(context, [topic])
         made = topics.make(context, topic, shape)
+        if not made and existing is not None and _keeps_otherwise(statement, existing.definition):
+            context.topics.configure(topic, {name: shape.config.get(name) for name in _OF_SETTINGS})
     except DovetailError:
         context.catalog.drop(Drop("stream", statement.name), now_ms=context.now_ms)
         raise
@@ -78,7 +84,8 @@ def _created(statement: CreateStream, existing: Relation | None) -> str:
 
 def _over_records(statement: CreateStream, topic: str, existing: Relation | None) -> str:
     if existing is None:
-        return f", over the topic {topic} that was there"
+        said = next((setting for setting in (RETENTION, HISTORY) if setting in statement.settings), "")
+        return f", over the topic {topic} that was there{f', which keeps its own {said}' if said else ''}"
     return f"; the records stay in the topic {topic}, WITH DATA at the end of the statement would delete them"
 
 
@@ -93,7 +100,7 @@ def _expect_same_policy(statement: CreateStream, before: RelationDefinition) -> 
     """Raises Unsupported where the topic was made for records of another kind: compaction would take rows away."""
     if not isinstance(before, CreateStream) or topic_of(before) != topic_of(statement):
         return
-    if _shape(statement).config != _shape(before).config:
+    if _shape(statement).config["cleanup.policy"] != _shape(before).config["cleanup.policy"]:
         raise Unsupported(
             f'the topic of "{statement.name}" was made for records of kind {before.kind.value}, and keeps others '
             f"than those of kind {statement.kind.value}",
@@ -130,8 +137,22 @@ def _shape(statement: CreateStream) -> TopicShape:
     return TopicShape(
         partitions=_count(statement, "shards"),
         replicas=_count(statement, "replication_factor"),
-        config=config_for(statement.kind, by_version=bool(statement.version)),
+        config=_config(statement),
     )
+
+
+def _config(statement: CreateStream) -> dict[str, str]:
+    config = config_for(statement.kind, by_version=bool(statement.version))
+    if (age_ms := kept_ms(statement, RETENTION)) is not None:
+        # Kafka lets go of whole segments: a record stays a tenth longer at the most.
+        config |= {"retention.ms": str(age_ms), "segment.ms": str(max(age_ms // 10, _SHORTEST_SEGMENT_MS))}
+    if (age_ms := kept_ms(statement, HISTORY)) is not None:
+        config["min.compaction.lag.ms"] = str(age_ms)
+    return config
+
+
+def _keeps_otherwise(statement: CreateStream, before: RelationDefinition) -> bool:
+    return isinstance(before, CreateStream) and _config(before) != _config(statement)
 
 
 def _count(statement: CreateStream, setting: str) -> int:

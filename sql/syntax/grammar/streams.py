@@ -9,10 +9,11 @@ import pyarrow as pa
 from dovetail.changelog.encodings.schema_id_framing.subjects import SCHEMA_ID_FRAMED
 from dovetail.changelog.encodings.settings import value_format
 from dovetail.changelog.errors import UnknownName, Unsupported
-from dovetail.changelog.schema import Kind, RecordPart
+from dovetail.changelog.schema import TIME, Kind, RecordPart
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key
+from dovetail.sql.syntax.grammar.emit import duration_ms
 from dovetail.sql.syntax.grammar.hints import ksql
 from dovetail.sql.syntax.grammar.hints.filled_forms import Declaration
 from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_query_of
@@ -92,16 +93,29 @@ def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> No
         # The layout of Timeplus' historical store, which a topic does not have.
         while not cursor.done and not cursor.at("PRIMARY KEY", "SETTINGS", "TTL", "COMMENT"):
             cursor.advance()
-    elif cursor.at("TTL"):
-        cursor.fail(
-            "TTL is not supported: the rows of a stream stay as long as their topic keeps them",
-            fix="leave it out; the topic's own retention.ms removes records",
-            kind=Unsupported,
-        )
+    elif cursor.accept("TTL"):
+        settings["retention"] = f"{_ttl_ms(cursor)}ms"
     elif cursor.accept("COMMENT"):
         cursor.string()
     else:
         cursor.fail_expecting("PRIMARY KEY", "SETTINGS")
+
+
+def _ttl_ms(cursor: Cursor) -> int:
+    """``to_datetime(_tp_time) + INTERVAL 1 DAY``, in milliseconds: records go by their own time, and by no other."""
+    start, wrapped = cursor.offset, cursor.accept("TO_DATETIME (", "TO_DATE (")
+    named = cursor.name("a column") == TIME
+    whole = cursor.accept(") +" if wrapped else "+")
+    if not named or not whole:
+        cursor.fail(
+            "TTL goes by the time of records, as their topic does",
+            fix="TTL to_datetime(_tp_time) + INTERVAL 1 DAY; or SETTINGS retention = '1d'",
+            kind=Unsupported,
+            offset=start,
+        )
+    age_ms = duration_ms(cursor)
+    cursor.accept("DELETE")
+    return age_ms
 
 
 def _check_type(cursor: Cursor, settings: dict[str, Setting], start: int) -> None:

@@ -13,10 +13,6 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
 )
 
 from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
@@ -105,7 +101,7 @@ def changelog(producing: Producing, chance: random.Random) -> None:
     ("declared", "produce"),
     [
         ("STREAM s (id int64, name string) SETTINGS shards = 1", append),
-        ("MUTABLE STREAM s (id int64, name string) PRIMARY KEY id SETTINGS shards = 1", upsert),
+        ("MUTABLE STREAM s (id int64, name string) PRIMARY KEY id SETTINGS shards = 1, history = '1h'", upsert),
         ("STREAM s (id int64, name string) SETTINGS mode = 'changelog', shards = 1", changelog),
     ],
     ids=["append", "upsert", "changelog"],
@@ -115,7 +111,6 @@ def test_rows_of_any_moment_are_those_that_stood_there(
 ) -> None:
     chance = random.Random(declared)
     session.run(f"CREATE {declared}")
-    keep_replaced_records(session, "s")
     producing = Producing(session, "s")
     produce(producing, chance)
     for time_ms, rows in chance.sample(producing.history, 8):
@@ -131,13 +126,6 @@ def test_rows_of_any_moment_are_those_that_stood_there(
     [(_, end)] = session.context.topics.ends("s").items()
     for place in chance.sample(range(end), 4):
         assert answer(session, f"SELECT id, name FROM table(s) AS OF '0@{place}'") == producing.history[place][1]
-
-
-def keep_replaced_records(session: Session, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": session.context.brokers.servers})
-    entry = ConfigEntry("min.compaction.lag.ms", "3600000", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result()
 
 
 def test_a_batch_of_a_view_is_seen_whole_or_not_at_all(session: Session) -> None:

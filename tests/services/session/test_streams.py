@@ -47,6 +47,58 @@ def test_shards_are_the_partitions(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ddl", "setting", "value"),
+    [
+        ("CREATE STREAM s (k int) SETTINGS retention = '7d'", "retention.ms", "604800000"),
+        ("CREATE STREAM s (k int) SETTINGS retention = '10s'", "segment.ms", "60000"),
+        ("CREATE STREAM s (k int) TTL to_datetime(_tp_time) + INTERVAL 12 HOUR", "retention.ms", "43200000"),
+        (
+            "CREATE STREAM s (k int) ORDER BY k TTL _tp_time + 2d DELETE SETTINGS shards = 1",
+            "retention.ms",
+            "172800000",
+        ),
+        ("CREATE TABLE s (k int) APPEND ONLY WITH (retention = '1h')", "retention.ms", "3600000"),
+        ("CREATE MUTABLE STREAM s (k int) PRIMARY KEY k SETTINGS history = '1d'", "min.compaction.lag.ms", "86400000"),
+        ("CREATE TABLE s (k int PRIMARY KEY) WITH (history = '1d')", "min.compaction.lag.ms", "86400000"),
+        ("CREATE STREAM s (k int)", "retention.ms", "-1"),
+    ],
+)
+def test_what_a_topic_keeps(session: Session, broker: str, ddl: str, setting: str, value: str) -> None:
+    session.run(ddl)
+    assert topic_setting(broker, "s", setting) == value
+
+
+def test_create_or_replace_changes_what_a_topic_keeps_and_leaves_other_topics_alone(
+    session: Session, broker: str
+) -> None:
+    session.run("CREATE STREAM s (k int) SETTINGS retention = '7d'")
+    session.run("CREATE OR REPLACE STREAM s (k int, n int) SETTINGS retention = '3d'")
+    assert topic_setting(broker, "s", "retention.ms") == "259200000"
+    session.run("CREATE OR REPLACE STREAM s (k int)")
+    assert topic_setting(broker, "s", "retention.ms") == "-1"
+    session.run("DROP STREAM s; CREATE STREAM other (k int) SETTINGS topic = 's2', retention = '1d'")
+    [done] = session.run("CREATE STREAM s2 (k int) SETTINGS retention = '2d'")
+    assert done == Done("created stream s2, over the topic s2 that was there, which keeps its own retention")
+    assert topic_setting(broker, "s2", "retention.ms") == "86400000"
+
+
+@pytest.mark.parametrize(
+    ("ddl", "reason"),
+    [
+        ("CREATE STREAM s (k int) SETTINGS retention = 'soon'", "retention cannot be 'soon'"),
+        ("CREATE STREAM s (k int) SETTINGS retention = 0", "retention cannot be 0"),
+        ("CREATE MUTABLE STREAM s (k int) PRIMARY KEY k SETTINGS retention = '1d'", "stands until a record takes it"),
+        ("CREATE STREAM s (k int) SETTINGS mode = 'changelog', retention = '1d'", "stands until a record takes it"),
+        ("CREATE STREAM s (k int) SETTINGS history = '1d'", "is not compacted, so it keeps its whole history"),
+        ("CREATE EXTERNAL STREAM s (k int) SETTINGS type = 'kafka', topic = 't', retention = '1d'", "is not made here"),
+    ],
+)
+def test_what_a_topic_cannot_keep_is_refused(session: Session, ddl: str, reason: str) -> None:
+    assert reason in failure(session, ddl).what
+    assert "s" not in session.context.topics.partitions()
+
+
+@pytest.mark.parametrize(
     ("ddl", "policy"),
     [
         ("CREATE STREAM s (k int)", "delete"),
@@ -170,7 +222,7 @@ def test_names_are_unique(session: Session) -> None:
     [
         ("CREATE STREAM s (a int) SETTINGS shard = 3", 'no setting "shard"', 'did you mean "shards"?'),
         ("CREATE STREAM s (a int) SETTINGS logstore = 1", 'no setting "logstore"', "there are: "),
-        ("CREATE TABLE s (a int) WITH (retention = 5)", 'no setting "retention"', "there are: "),
+        ("CREATE TABLE s (a int) WITH (partition_by = 5)", 'no setting "partition_by"', "there are: "),
         ("CREATE STREAM s (a int) SETTINGS connector = 'kafka'", 'no setting "connector"', "there are: "),
         ("CREATE EXTERNAL STREAM s (a int) SETTINGS topic = 't', data_format = 'Avro'", _REGISTRY, "dovetail up"),
         ("CREATE SOURCE s (a int) WITH (connector = 'kafka') FORMAT PLAIN ENCODE AVRO", _REGISTRY, "dovetail up"),

@@ -553,8 +553,13 @@ def test_a_query_is_read_in_the_other_dialect_when_it_is_asked_for(text: str, at
     ("statement", "message"),
     [
         ("UPDATE s SET a = 1, b = 2, a = 3", '"a" is set twice'),
-        ("CREATE STREAM s (a int) TTL to_datetime(_tp_time) + INTERVAL 1 DAY", "TTL is not supported"),
-        ("CREATE STREAM s (a int) ORDER BY a TTL _tp_time + INTERVAL 1 DAY", "TTL is not supported"),
+        ("CREATE STREAM s (a int) TTL to_datetime(a) + INTERVAL 1 DAY", "TTL goes by the time of records"),
+        (
+            "CREATE STREAM s (a int) ORDER BY a TTL to_start_of_day(_tp_time) + INTERVAL 1 DAY",
+            "TTL goes by the time of",
+        ),
+        ("CREATE STREAM s (a int) TTL to_datetime(_tp_time)", "TTL goes by the time of records"),
+        ("CREATE STREAM s (a int) TTL to_datetime(_tp_time) + 5", "expected a length of time"),
     ],
 )
 def test_what_would_be_read_and_ignored_is_refused(statement: str, message: str) -> None:
