@@ -43,7 +43,9 @@ def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None) 
 
 @pytest.mark.services
 def test_it_holds_every_file_of_the_package_and_no_other_name(wheel: Path) -> None:
-    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    names = zipfile.ZipFile(wheel).namelist()
+    assert [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
+    inside = {name for name in names if ".dist-info/" not in name}
     tracked = run("git", "ls-files", "--", *LAYERS, cwd=ROOT).splitlines()
     expected = {name if name.startswith("dovetail/") else f"dovetail/{name}" for name in tracked}
     pages = {f"dovetail/docs/{page}.md" for page in PAGES}
