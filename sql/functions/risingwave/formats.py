@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from dovetail.sql.functions.registry import Unfit
@@ -26,6 +28,7 @@ _MADE: dict[str, str] = {
     "CC": "lpad(CAST((year({0}) + 99) // 100 AS VARCHAR), 2, '0')",
     "SSSS": "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS VARCHAR)",
     "J": "CAST(CAST(julian(CAST({0} AS DATE)) AS BIGINT) AS VARCHAR)", "TZ": "'UTC'", "OF": "'+00'",
+    "TZH": "'+00'", "TZM": "'00'",
 }  # fmt: skip
 _YEAR = (
     "CASE WHEN {year}({{0}}) > 0 THEN strftime({{0}}, '{sign}') ELSE "
@@ -40,6 +43,7 @@ _YEARS = {
     "Y": f"right({_YEAR.format(year='year', sign='%Y')}, 1)",
 }
 _NAMES = sorted({*_C, *_MADE, *_YEARS}, key=lambda name: (-len(name), name))
+_ZONE = re.compile("\0TZH:?\0TZM|\0TZH")
 _FOLDED = {name.lower(): name for name in _C if name not in ("Mon", "Dy", "AM", "PM")}
 
 
@@ -105,8 +109,18 @@ def reading(form: str) -> str:
             parts.append(name.replace("%", "%%"))
         elif plain in _C:
             parts.append(_C[plain])
+        elif plain in ("TZH", "TZM"):
+            parts.append(f"\0{plain}")
         elif plain.lower() in ("am", "pm", "mon", "month", "day", "dy"):
             parts.append({"am": "%p", "pm": "%p", "mon": "%b", "month": "%B", "day": "%A", "dy": "%a"}[plain.lower()])
         else:
-            raise Unfit(f"cannot read '{plain}'; it reads {' '.join(_C)}")
-    return "".join(parts)
+            raise Unfit(f"cannot read '{plain}'; it reads {' '.join(_C)} TZH TZH:TZM")
+    found = _ZONE.sub("%z", "".join(parts))
+    if "\0" in found:
+        raise Unfit("reads TZM behind TZH")
+    return found
+
+
+def reads_zone(engine_format: str) -> bool:
+    """Whether what is read by a format of the engine has a zone of its own."""
+    return "%z" in engine_format.replace("%%", "")

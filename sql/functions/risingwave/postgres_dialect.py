@@ -23,6 +23,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     JSON,
     TEXT,
     engine_name,
+    is_unknown,
     kind_of,
     name_of,
     numeric,
@@ -383,8 +384,20 @@ def _hex(translator: Translator, node: exp.Expr) -> Typed:
     )
 
 
+_OF_BYTES = ("C", "POSIX", "UCS_BASIC")
+
+
 def _collate(translator: Translator, node: exp.Expr) -> Typed:
-    raise Unsupported("texts are compared by their bytes", where=translator.environment.place, fix="leave COLLATE out")
+    """Texts are compared by their bytes, as in these collations and in no other."""
+    place, name = translator.environment.place, node.expression.name
+    if name.upper() not in _OF_BYTES:
+        raise Unsupported(
+            f'texts are compared by their bytes, not as in "{name}"', where=place, fix='COLLATE "C", or none'
+        )
+    value = translator(node.this)
+    if not (is_unknown(value) or kind_of(value) == TEXT):
+        raise SqlError(f"a collation is of texts, not of {name_of(kind_of(value))}", where=place, fix="leave it out")
+    return cast(value, TEXT)
 
 
 _VISITS: Mapping[type[exp.Expr], Visit] = {

@@ -119,6 +119,8 @@ def _substring(given: Sequence[Typed]) -> Typed:
     """From a position, as many characters; positions before the first count too. Or what a pattern matches."""
     if len(given) == 2 and (kind_of(given[1]) == TEXT):
         return _matched_part(given)
+    if kind_of(given[0]) == BYTES:
+        return _part_of_bytes(given)
     text, start = argument(given[0], "text"), argument(given[1], "int")
     if len(given) == 2:
         return typed(text, "CASE WHEN {1} < 1 THEN {0} ELSE substring({0}, {1}) END", [text.tree, start.tree], TEXT)
@@ -129,6 +131,21 @@ def _substring(given: Sequence[Typed]) -> Typed:
         "greatest(CAST({1} AS BIGINT) + {2} - greatest(CAST({1} AS BIGINT), 1), 0)) END END"
     )
     return typed(text, template, [text.tree, start.tree, size.tree], TEXT)
+
+
+def _part_of_bytes(given: Sequence[Typed]) -> Typed:
+    """As of a text, by two digits for each byte."""
+    value, start = given[0], argument(given[1], "int")
+    if len(given) == 2:
+        template = "unhex(substring(hex({0}), CASE WHEN {1} < 1 THEN 1 ELSE 2 * CAST({1} AS BIGINT) - 1 END))"
+        return typed(value, f"CASE WHEN {{1}} IS NOT NULL THEN {template} END", [value.tree, start.tree], BYTES)
+    size = argument(given[2], "int")
+    template = (
+        "CASE WHEN {2} >= 0 AND {1} IS NOT NULL THEN unhex(substring(hex({0}), "
+        "2 * greatest(CAST({1} AS BIGINT), 1) - 1, "
+        "2 * greatest(CAST({1} AS BIGINT) + {2} - greatest(CAST({1} AS BIGINT), 1), 0))) END"
+    )
+    return typed(value, template, [value.tree, start.tree, size.tree], BYTES)
 
 
 def _groups(pattern: str) -> int:
@@ -274,9 +291,27 @@ def _pad(name: str, where: str) -> Row:
     return Row(usage, f"filled up at its {where}, or cut off", templates, TEXT, takes="text int text")
 
 
+_ANY_OF = "'(?:' || rtrim(regexp_replace(hex({1}), '(..)', '\\1|', 'g'), '|') || ')*'"
+"""A pattern of the digits of some of these bytes; from an end of all digits it keeps to whole bytes."""
+_ENDS = {
+    "ltrim": f"regexp_replace(hex({{0}}), '^' || {_ANY_OF}, '')",
+    "rtrim": f"regexp_replace(hex({{0}}), {_ANY_OF} || '$', '')",
+}
+_ENDS["trim"] = _ENDS["rtrim"].replace("hex({0})", _ENDS["ltrim"])
+
+
 def _trim(name: str, side: str, engine: str) -> Row:
-    meaning = f"without these signs, blanks where none are named, at {side}"
-    return Row(f"{name}(text[, signs])", meaning, (f"{engine}({{0}}, ' ')", f"{engine}({{0}}, {{1}})"), TEXT, "text")
+    def build(given: Sequence[Typed]) -> Typed:
+        if kind_of(given[0]) == BYTES:
+            signs = [argument(value, "bytes").tree for value in given[1:]]
+            if not signs:
+                raise Unfit("takes the bytes that go from a bytea, too")
+            return typed(given[0], f"unhex({_ENDS[engine]})", [given[0].tree, *signs], BYTES)
+        text, *signs = (argument(value, "text").tree for value in given)
+        return typed(given[0], f"{engine}({{0}}, {'{1}' if signs else quoted(' ')})", [text, *signs], TEXT)
+
+    meaning = f"without these signs or bytes, blanks where none are named, at {side}"
+    return Row(f"{name}(text[, signs])", meaning, build)
 
 
 FUNCTIONS: Table = (

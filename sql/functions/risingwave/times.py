@@ -204,7 +204,8 @@ def _to_timestamp(given: Sequence[Typed]) -> Typed:
         template = f"make_timestamptz(CASE WHEN {{0}} BETWEEN -210866803200 AND 9224318015999 THEN {micros} END)"
         return typed(seconds, template, [seconds.tree], INSTANT)
     text, form = argument(given[0], "text"), formats.reading(written_text(given[1], "its format"))
-    return typed(text, "timezone('UTC', strptime({0}, {1}))", [text.tree, exp.Literal.string(form)], INSTANT)
+    template = "strptime({0}, {1})" if formats.reads_zone(form) else "timezone('UTC', strptime({0}, {1}))"
+    return typed(text, template, [text.tree, exp.Literal.string(form)], INSTANT)
 
 
 def _to_date(given: Sequence[Typed]) -> Typed:

@@ -93,7 +93,7 @@ def test_an_unknown_function_is_refused_with_the_nearest(text: str, near: str) -
         "length(i4)", "lower(i4)", "lpad(s)", "lpad(s, 'x', 'y', 'z')", "trunc(d, 2)", "date_trunc('fortnight', ts)", "extract(hour from dt)", "extract(epochs from ts)",
         "to_char(ts, 'YYYY-bb')", "i4 LIKE 'x'", "ai[1] || 'x' = 1", "d % 2", "s::int[]", "dt::int", "b::bigint", "ts + 1", "dt + dt", "ai || ts", "array_append(i4, 1)", "i4 @> 1",
         "j @> j", "interval '1 fortnight'", "s ~ '(?=a)'", "format('%x', 1)", "format('%s')", "encode(by, 'utf8')", "i4 IN ('a', dt)", "factorial(1.5)", "1.5 << 2", "~1.5", "(i4).x", "-s::text",
-        "regexp_replace(s, 'a', 'b', 'x')", "array_length(ai, 2)", "(1, 2) = (1, 2, 3)", "s COLLATE \"C\"", "x'41'", "age(s)", "regexp_count(s, '^a', 2)", "i4 = ANY(k4)",
+        "regexp_replace(s, 'a', 'b', 'x')", "array_length(ai, 2)", "(1, 2) = (1, 2, 3)", "s COLLATE \"de_DE\"", "i4 COLLATE \"C\"", "btrim(by)", "to_timestamp(s, 'HH24 TZM')", "x'41'", "age(s)", "regexp_count(s, '^a', 2)", "i4 = ANY(k4)",
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(text: str) -> None:
