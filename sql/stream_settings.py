@@ -43,7 +43,7 @@ _KAFKA = "records come from Kafka: any client writes them, and so does INSERT"
 STREAM_SETTINGS = (
     StreamSetting("mode", Rules.TIMEPLUS),
     StreamSetting("event_time_column", Rules.TIMEPLUS),
-    StreamSetting("version_column", Rules.TIMEPLUS),
+    StreamSetting("version_column", None),
     StreamSetting("late_insert_overrides", Rules.TIMEPLUS),
     StreamSetting("type", Rules.TIMEPLUS, ("kafka",), _KAFKA),
     StreamSetting("data_format", Rules.TIMEPLUS, _DATA_FORMATS, _JSON),

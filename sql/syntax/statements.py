@@ -133,7 +133,7 @@ class CreateStream:
     @property
     def version(self) -> str:
         """The column of the setting ``version_column``; '': the last record of a primary key counts."""
-        return str(self.settings.get("version_column", "")) if self.rules == Rules.TIMEPLUS else ""
+        return str(self.settings.get("version_column", ""))
 
     @property
     def schema(self) -> StreamSchema:

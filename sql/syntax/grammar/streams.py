@@ -60,7 +60,7 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
     kind = Kind.UPSERT if prefix == "MUTABLE" else _kind_of_mode(cursor, settings, start)
     event_time = text_of(settings.get("event_time_column")) or found.event_time
     version = text_of(settings.get("version_column"))
-    _check_version(cursor, found, kind, version, start)
+    check_version(cursor, found, kind, version, start)
     check(cursor, found, kind, start, event_time, settings, version)
     return CreateStream(
         name=name,
@@ -135,14 +135,14 @@ def _kind_of_mode(cursor: Cursor, settings: dict[str, Setting], start: int) -> K
     return MODES[mode]
 
 
-def _check_version(cursor: Cursor, found: Elements, kind: Kind, version: str | None, start: int) -> None:
+def check_version(cursor: Cursor, found: Elements, kind: Kind, version: str | None, start: int) -> None:
     """The column by which the row of a primary key stands: one with an order, of a stream whose records are upserts."""
     if not version:
         return
     if kind != Kind.UPSERT:
         cursor.fail(
-            f"version_column says which record of a primary key stands, and a stream of kind {kind.value} keeps all",
-            fix="CREATE MUTABLE STREAM, or mode = 'versioned_kv'",
+            f"a version says which record of a primary key stands, and what is of kind {kind.value} keeps all",
+            fix="CREATE MUTABLE STREAM, mode = 'versioned_kv', or CREATE TABLE .. (.., PRIMARY KEY (k))",
             kind=Unsupported,
             offset=start,
         )

@@ -17,7 +17,7 @@ from dovetail.sql.syntax.grammar.hints.filled_forms import Declaration, written
 from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_query_of
 from dovetail.sql.syntax.grammar.queries import select
 from dovetail.sql.syntax.grammar.settings import assignments, with_clause
-from dovetail.sql.syntax.grammar.streams import check, text_of
+from dovetail.sql.syntax.grammar.streams import check, check_version, text_of
 from dovetail.sql.syntax.record_columns import include
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateTableAs, Index, Setting
@@ -49,7 +49,9 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
     append_only = append_only or (source and not found.primary_key)
     kind = Kind.APPEND if append_only else Kind.UPSERT if found.primary_key else Kind.CHANGELOG
     event_time = found.watermark.column if found.watermark else None
-    check(cursor, found, kind, start, event_time, settings)
+    version = text_of(settings.get("version_column"))
+    check_version(cursor, found, kind, version, start)
+    check(cursor, found, kind, start, event_time, settings, version)
     return CreateStream(
         name=name,
         columns=tuple(found.columns),
@@ -141,13 +143,37 @@ def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> No
         found.included.append(include(cursor, found.names))
     elif _format(cursor, settings):
         pass
-    elif cursor.accept("ON CONFLICT DO UPDATE FULL", "ON CONFLICT OVERWRITE"):
-        # A later record replaces an earlier one: what a primary key means in any case.
-        pass
+    elif cursor.accept("ON CONFLICT"):
+        _conflict(cursor, settings)
     elif not cursor.done and not cursor.at("APPEND ONLY"):
         cursor.fail_expecting(
             "APPEND ONLY", "PRIMARY KEY", "WATERMARK", "INCLUDE", "WITH", "FORMAT", "ENCODE", "KEY ENCODE"
         )
+
+
+def _conflict(cursor: Cursor, settings: dict[str, Setting]) -> None:
+    """DO UPDATE FULL: a later record replaces an earlier one, what a primary key means in any case; WITH VERSION COLUMN
+    (v): one of a greater or an equal version does.
+    """
+    start = cursor.offset
+    if not cursor.accept("DO UPDATE FULL", "OVERWRITE"):
+        cursor.fail(
+            "of two records of a primary key one stands as a whole: the later one, or that of the greater version",
+            fix="ON CONFLICT DO UPDATE FULL, which is the default; ON CONFLICT DO UPDATE FULL WITH VERSION COLUMN (v)",
+            kind=Unsupported,
+            offset=start,
+        )
+    if not cursor.accept("WITH VERSION COLUMN"):
+        return
+    cursor.expect("(")
+    settings["version_column"] = cursor.name("a column")
+    if cursor.at(","):
+        cursor.fail(
+            "one column is the version of a record",
+            fix="WITH VERSION COLUMN (v), where v orders the records as these columns would",
+            kind=Unsupported,
+        )
+    cursor.expect(")")
 
 
 def _format(cursor: Cursor, settings: dict[str, Setting]) -> bool:

@@ -558,6 +558,13 @@ def test_a_query_is_read_in_the_other_dialect_when_it_is_asked_for(text: str, at
             "CREATE STREAM s (a int) ORDER BY a TTL to_start_of_day(_tp_time) + INTERVAL 1 DAY",
             "TTL goes by the time of",
         ),
+        ("CREATE TABLE t (a int PRIMARY KEY) ON CONFLICT DO NOTHING", "one stands as a whole"),
+        ("CREATE TABLE t (a int PRIMARY KEY) ON CONFLICT DO UPDATE IF NOT NULL", "one stands as a whole"),
+        (
+            "CREATE TABLE t (a int PRIMARY KEY, b int) ON CONFLICT OVERWRITE WITH VERSION COLUMN (a, b)",
+            "one column is the version",
+        ),
+        ("CREATE TABLE t (a int) ON CONFLICT OVERWRITE WITH VERSION COLUMN (a)", "a version says which record"),
         ("CREATE STREAM s (a int) TTL to_datetime(_tp_time)", "TTL goes by the time of records"),
         ("CREATE STREAM s (a int) TTL to_datetime(_tp_time) + 5", "expected a length of time"),
     ],
