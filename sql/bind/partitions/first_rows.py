@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import duckdb
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.sql.bind.scope import place_of
+from dovetail.sql.expressions.engine_calls.duckdb_connection import connection
 
 
 def spell_out_windows(select: exp.Select) -> None:
@@ -110,22 +112,37 @@ def _row_number(select: exp.Select, by: Sequence[exp.Expr]) -> exp.Window:
 
 
 def row_count(select: exp.Query, name: str, missing: int) -> int:
-    """The whole number in the clause ``name``, LIMIT or OFFSET; of one beyond what can be counted, the most that can.
-    Raises Unsupported for anything else.
+    """The whole number in the clause ``name``, LIMIT or OFFSET, also as a sum or cast of constants; of one beyond what
+    can be counted, the most that can. Raises Unsupported for anything else.
     """
     clause = select.args.get(name)
     if clause is None:
         return missing
     value = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
-    if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdecimal():
+    count = _constant(value, _MOST_ROWS if name == "limit" else 0)
+    if count is None or count < 0:
         raise Unsupported(
             f"{name.upper()} takes a whole number, 0 or more",
             where=place_of(clause, name.upper()),
             fix="LIMIT 10; of ties WHERE r <= 10 over rank() OVER (ORDER BY ..) AS r",
         )
-    return min(int(value.name), _MOST_ROWS)
+    return min(count, _MOST_ROWS)
 
 
+def _constant(value: exp.Expr | None, of_null: int) -> int | None:
+    """The value of a number, or of an expression of constants, rounded; None of anything else."""
+    if value is None or not all(isinstance(node, _OF_CONSTANTS) for node in value.walk()):
+        return None
+    if isinstance(value, exp.Literal) and not value.is_string and value.name.isdecimal():
+        return int(value.name)
+    try:
+        (found,) = connection().sql(f"SELECT CAST({value.sql(dialect='duckdb')} AS BIGINT)").fetchall()[0]
+    except duckdb.Error:
+        return None
+    return of_null if found is None else int(found)
+
+
+_OF_CONSTANTS = (exp.Literal, exp.Null, exp.Neg, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Cast, exp.DataType)
 _MOST_ROWS = 2**62
 """Of LIMIT and of OFFSET, so that both together fit an int64."""
 

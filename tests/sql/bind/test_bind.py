@@ -113,7 +113,10 @@ def test_an_error_in_a_later_statement_quotes_its_own_line(world: World) -> None
         ("SELECT v FROM l ORDER BY v", "ORDER BY"),
         ("SELECT v FROM (SELECT v FROM l LIMIT 1) AS x", "LIMIT without ORDER BY"),
         ("SELECT v FROM l LIMIT 1 OFFSET 1", "LIMIT without ORDER BY"),
-        ("SELECT v FROM l LIMIT 1 + 1", "LIMIT takes a whole number"),
+        ("SELECT v FROM l LIMIT v", "LIMIT takes a whole number"),
+        ("SELECT v FROM l LIMIT 1 - 2", "LIMIT takes a whole number"),
+        ("SELECT v FROM l LIMIT 'x'", "LIMIT takes a whole number"),
+        ("SELECT v FROM l LIMIT (SELECT 1)", "LIMIT takes a whole number"),
         ("SELECT v FROM l EXCEPT SELECT k FROM table(r)", "a part of an EXCEPT of streams is read once"),
         (
             "SELECT v FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.v INTERSECT SELECT 1 FROM r)",
