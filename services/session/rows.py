@@ -8,7 +8,7 @@ write between the look and the write are not seen: the last record of a key wins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.formats.members import Member
 from dovetail.changelog.formats.record_parts import expect_written
-from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Kind, StreamSchema
+from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Column, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.services.session.assignment import assigned_rows
 from dovetail.services.session.contents import answer
@@ -179,7 +179,7 @@ def update(context: Context, statement: Update) -> Done:
             raise UnknownName(
                 f'"{schema.name}" has no column "{name}"', where="UPDATE .. SET", fix=suggestion(name, known)
             )
-    new = [assigned.get(name, exp.column(name, quoted=True)).copy() for name in known]
+    new = [_assigned(column, assigned.get(column.name), known) for column in schema.columns]
     both = _matching(context, stream, statement.where, new)
     old = both.select(range(len(known))).rename_columns(known)
     columns = {
@@ -195,6 +195,16 @@ def update(context: Context, statement: Update) -> Done:
         records_of(schema, changes_of(old.cast(after.schema), after), schemas_of(context.brokers)),
     )
     return Done(f"updated {counted(both.num_rows, 'row')}")
+
+
+def _assigned(column: Column, value: exp.Expr | None, known: Collection[str]) -> exp.Expr:
+    """What a column becomes: itself where nothing is assigned; DEFAULT is the word, unless a column is called so."""
+    if value is None:
+        return exp.column(column.name, quoted=True)
+    default = isinstance(value, exp.Column) and value.sql().upper() == "DEFAULT" and "default" not in known
+    if not default:
+        return value.copy()
+    return exp.Null() if column.default is None else exp.Literal.string(column.default)
 
 
 def delete(context: Context, statement: Delete) -> Done:

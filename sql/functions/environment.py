@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dovetail.sql.expressions.expression import KIND, Expr, null_of, without_subqueries
 from dovetail.sql.expressions.partitions.window_calls import over_others
-from dovetail.sql.functions.aggregate_calls import is_aggregate_call, result_type
+from dovetail.sql.functions.aggregate_calls import aggregates_in, is_aggregate_call, result_type
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.rules import Rules
 
@@ -42,23 +42,32 @@ class Environment:
 
     def _without_aggregates(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a value of the type of each aggregate and subquery in its place: types are asked of rows."""
-
-        def value(node: exp.Expr) -> exp.Expr:
-            if (known := node.meta.get(KIND)) is not None:
-                return null_of(known)
-            if isinstance(node, exp.Window):
-                return over_others(node, value)
-            if not is_aggregate_call(node):
-                return node
-            return null_of(self.aggregate_type(node) or self._of_rows(node))
-
-        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or is_aggregate_call(tree):
+        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None:
             return tree
-        return tree.copy().transform(value)
+        if is_aggregate_call(tree):
+            return self._over_values(tree)
+        return tree.copy().transform(self._value)
+
+    def _value(self, node: exp.Expr) -> exp.Expr:
+        if (known := node.meta.get(KIND)) is not None:
+            return null_of(known)
+        if isinstance(node, exp.Window):
+            return over_others(node, self._value)
+        if not is_aggregate_call(node):
+            return node
+        return null_of(self.aggregate_type(node) or self._of_rows(self._over_values(node)))
+
+    def _over_values(self, call: exp.Expr) -> exp.Expr:
+        """An aggregate over values of the types of those within it, as a window function over groups has them."""
+        made = call.copy()
+        for part in list((made.this if isinstance(made, exp.Filter) else made).iter_expressions()):
+            if next(aggregates_in(part), None) is not None:
+                part.replace(part.copy().transform(self._value))
+        return made
 
     def aggregate_type(self, tree: exp.Expr) -> pa.DataType | None:
         """The type of an aggregate of the engine that streams have; None for others."""
-        return result_type(without_subqueries(tree), self.schema, self.place, self.rules)
+        return result_type(without_subqueries(self._over_values(tree)), self.schema, self.place, self.rules)
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import NoReturn
 
 import pyarrow as pa
-from sqlglot.tokenizer_core import TokenType
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.errors import UnknownName, Unsupported
@@ -14,6 +17,7 @@ from dovetail.changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, Included,
 from dovetail.changelog.suggest import suggestion
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.dialect import Dovetail
 from dovetail.sql.syntax.grammar.emit import duration_ms
 from dovetail.sql.syntax.record_columns import declared_part
 from dovetail.sql.syntax.rules import Rules
@@ -261,13 +265,43 @@ def _default(cursor: Cursor, name: str, found: Elements) -> str | None:
     if kinds in ([TokenType.TRUE], [TokenType.FALSE]):
         return texts[0].lower()
     if kinds != [TokenType.NULL] and name != TIME:
+        if (number := _number_of(_expression(cursor, tokens))) is not None:
+            return f"{number:f}"
         cursor.fail(
-            f'the default of "{name}" is not a literal',
-            fix="DEFAULT 0, DEFAULT 'text', DEFAULT true",
+            f'the default of "{name}" is not a literal, nor a sum of numbers',
+            fix="DEFAULT 0, DEFAULT 60 * 24, DEFAULT 'text', DEFAULT true",
             kind=Unsupported,
             offset=offset,
         )
     # Without a column to take it from, _tp_time is the time of the record.
+    return None
+
+
+def _expression(cursor: Cursor, tokens: list[Token]) -> exp.Expr | None:
+    try:
+        [tree] = Dovetail().parser().parse(tokens, cursor.script)
+    except ParseError:
+        return None
+    return tree
+
+
+def _number_of(tree: exp.Expr | None) -> Decimal | None:
+    """The value of sums, differences and products of numbers; None of anything else."""
+    match tree:
+        case exp.Literal(is_string=False):
+            return Decimal(str(tree.this))
+        case exp.Paren():
+            return _number_of(tree.this)
+        case exp.Neg():
+            inner = _number_of(tree.this)
+            return None if inner is None else -inner
+        case exp.Add() | exp.Sub() | exp.Mul():
+            left, right = _number_of(tree.this), _number_of(tree.expression)
+            if left is None or right is None:
+                return None
+            if isinstance(tree, exp.Mul):
+                return left * right
+            return left + right if isinstance(tree, exp.Add) else left - right
     return None
 
 
