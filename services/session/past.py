@@ -34,14 +34,16 @@ _FIRST_LOOK = 1_000
 
 def past_rows(context: Context, past: Past) -> pa.Table:
     """What ``past`` says, of the relation's own columns. Raises SqlError or Unsupported where nobody knows any more."""
-    transactional = isinstance(context.catalog.get(past.relation).definition, CreateView)
+    definition = context.catalog.get(past.relation).definition
+    # To a stream that a view goes INTO others may write as well.
+    transactional = isinstance(definition, CreateView) and definition.into is None
     history = TopicHistory(context, stream_of(context.catalog, past.relation), transactional)
     until = AtTime(now_ms()) if past.until is None else _known(past.until)
     return history.rows_at(until) if past.since is None else history.changes(_known(past.since), until)
 
 
 def _known(moment: Moment) -> AtTime | AtRecords:
-    """Raises SqlError where it is to come, or where there is none."""
+    """Raises SqlError for a moment that is yet to come, or is NULL."""
     if isinstance(moment, ComputedMoment):
         [value] = run(f"SELECT CAST({moment.sql} AS TIMESTAMPTZ) AS moment", {}).column("moment").to_pylist()
         if value is None:
