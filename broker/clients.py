@@ -33,7 +33,7 @@ of normal life here.
 """
 QUICK_RETURN: ClientSettings = {"metadata.recovery.strategy": "none", "reconnect.backoff.max.ms": 1000}
 """For a client that waits for a lost broker. The library's other strategy forgets the brokers when all are lost: where
-one of them coordinates transactions, the next call then waits for ever, whatever its time-out, also when the broker is
+one of them coordinates transactions, the next call then waits forever, whatever its time-out, also when the broker is
 back.
 """
 

@@ -1,4 +1,4 @@
-"""A topic followed for ever, on a thread, by somebody who keeps the offsets himself."""
+"""A topic followed forever, on a thread, by somebody who keeps the offsets himself."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class TopicReader:
                     raise self._silent(waiting)
 
     def follow(self, partitions: Iterable[int]) -> Generator[pa.Table, None, None]:
-        """The records as they come, for ever; an empty table whenever there was none for a moment."""
+        """The records as they come, forever; an empty table whenever there was none for a moment."""
         with closing(self._consumer(partitions)) as consumer:
             while True:
                 messages = consumer.consume(_BATCH, _POLL_S)

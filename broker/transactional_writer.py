@@ -113,7 +113,7 @@ class TransactionalWriter:
         self._outbox.send_offset(self._group, place.topic, place.partition, batch_id + 1, epoch)
         for part in outgoing:
             self._outbox.send(part)
-        # The time of a call would otherwise be that of all that waits as well, and a large batch begin again for ever.
+        # The time of a call would otherwise be that of all that waits as well, and a large batch begin again forever.
         self._outbox.sent()
         self._producer.commit_transaction(self.target.call_s)
         self._outbox.emptied()
@@ -134,7 +134,7 @@ def first_offset(brokers: BrokerAddress, group: str, topic: str, partition: int,
 def _committed_place(brokers: BrokerAddress, group: str, place: TopicPartition, timeout_s: float) -> TopicPartition:
     """To be asked by the one writer of the partition, once ``init_transactions`` has decided what its predecessor left
     open. So an offset that is still pending after a while belongs to no transaction any more: a broker that is killed
-    twice in the midst of a commit may keep one for ever, and never answer who waits for it. It is passed over.
+    twice in the midst of a commit may keep one forever, and never answer who waits for it. It is passed over.
     """
     try:
         return _committed(offsets_reader(brokers, group, "read_committed"), place, min(timeout_s, _PENDING_S))

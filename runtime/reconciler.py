@@ -186,7 +186,7 @@ class Reconciler:
                 self._log_of(query).info("running")
 
     def _set_back(self, query: Query, failure: Failure) -> None:
-        """What the environment ended is tried again for ever; what does not pass ends the query."""
+        """What the environment ended is tried again forever; what does not pass ends the query."""
         if failure.final:
             self._troubles.end(query.id)
             self._report(query, Actual.FAILED, failure.message)

@@ -130,7 +130,7 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     )
     output_partitions: int = Field(default=1, ge=1, description="partitions of an output topic created for a query")
     broker_wait_s: Seconds = Field(
-        default=120, description="longest wait for a lost broker before a query is started anew"
+        default=120, description="longest wait for a lost broker before a query is started again"
     )
     transaction_timeout_s: Seconds = Field(
         default=600, description="life of an output transaction; above the longest batch"
@@ -163,7 +163,7 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
         default=10, description="silence after which a lookup worker's partitions go to others"
     )
     source_wait_s: Seconds = Field(
-        default=120, description="longest wait for a source that is away before a lookup query is started anew"
+        default=120, description="longest wait for a source that is away before a lookup query is started again"
     )
 
     files_dir: AbsolutePath | None = Field(
@@ -184,7 +184,7 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     )
 
     memo_ttl_s: Annotated[float, Field(ge=0)] = Field(
-        default=0, description="how long a lookup query remembers an updating row after its last change; 0: for ever"
+        default=0, description="how long a lookup query remembers an updating row after its last change; 0: forever"
     )
 
     python_functions: Literal["on", "off"] = Field(

@@ -363,7 +363,7 @@ def _period_ms(emit: Emit | None) -> int:
         return 0
     if emit.repeat:
         raise Unsupported(
-            "EMIT PERIODIC .. REPEAT is not supported: what has not changed stands in the changelog already",
+            "EMIT PERIODIC .. REPEAT is not supported: what has not changed is in the changelog already",
             where="EMIT",
             fix=f"EMIT PERIODIC {emit.every_ms}ms; the content of the view is FROM table(view)",
         )
@@ -460,5 +460,5 @@ def _target(into: str, catalog: Relations) -> Stream:
 
 def _endless(name: str) -> Unsupported:
     return Unsupported(
-        f'the view would read what it writes to "{name}", for ever', where="INTO", fix="INTO another stream"
+        f'the view would read what it writes to "{name}", forever', where="INTO", fix="INTO another stream"
     )

@@ -192,7 +192,7 @@ SETTINGS: tuple[Setting, ...] = (
         int,
         "milliseconds",
         None,
-        "how long a join with lag_behind waits for a silent right side; left out: for ever",
+        "how long a join with lag_behind waits for a silent right side; left out: forever",
         bounds=(0, MOST_MS),
     ),
 )

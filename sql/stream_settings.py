@@ -119,7 +119,7 @@ def _expect_kept(statement: CreateStream, where: str) -> None:
     given = [setting for setting in (RETENTION, HISTORY) if kept_ms(statement, setting) is not None]
     if given and statement.external:
         raise Unsupported(
-            f"the topic of an external stream is not made here, so {given[0]} says nothing of it",
+            f"the topic of an external stream is not made here, so {given[0]} has no effect on it",
             where=where,
             fix="leave it out; kafka-configs --alter sets retention.ms and min.compaction.lag.ms of a topic",
         )
@@ -217,7 +217,7 @@ def _expect_options(statement: CreateStream, where: str) -> None:
                 f'{kind.name} has no option "{unknown}"', where=where, fix=suggestion(unknown, known, "leave it out")
             )
         if name in _OPTION_SETTINGS and name not in {option.setting for option in kind.options}:
-            raise Unsupported(f"{name} says nothing of {kind.name}", where=where, fix="leave it out")
+            raise Unsupported(f"{name} does not apply to {kind.name}", where=where, fix="leave it out")
         option = by_encode.get(name)
         if option is not None and option.choices and str(value).lower() not in option.choices:
             taken = " or ".join(option.choices)

@@ -130,7 +130,7 @@ class Hybrid:
         """Forgets entries here, in Redis, and in every other worker that can be reached; how many were held.
 
         If Redis does not answer, this process forgets its own, does the rest before it uses Redis again, and raises
-        ServiceUnavailable: the other processes go on with what they hold, and it may be for ever that this one is gone.
+        ServiceUnavailable: the other processes go on with what they hold, and it may be forever that this one is gone.
         """
         if not self._refreshes.is_new(token):
             return 0

@@ -2,7 +2,7 @@
 
 Symbolic links and ``..`` are followed before a place is judged, so one that leads out is refused as the place it leads
 to; a refusal is the same whether something is there or not. Devices and FIFOs are no files here: to open one may wait
-for ever, or do something.
+forever, or do something.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class HttpSource:
             return httpx.URL(str(self.parameters["url"]))
         except httpx.InvalidURL as error:
             raise SourceRefused(
-                "the address is none", where=f'dictionary "{self.definition.name}"', fix=_FIX_OF_URL
+                "the address is not valid", where=f'dictionary "{self.definition.name}"', fix=_FIX_OF_URL
             ) from error
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
@@ -138,7 +138,7 @@ class HttpSource:
                 fix = "correct USER and PASSWORD" if status in (401, 403) else "correct URL and METHOD of the source"
                 return SourceRefused(what, where=self.where, fix=fix)
         elif isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
-            return SourceRefused("the address is none", where=self.where, fix=_FIX_OF_URL)
+            return SourceRefused("the address is not valid", where=self.where, fix=_FIX_OF_URL)
         else:
             what = f"the service does not answer: {type(error).__name__}"
         return ServiceUnavailable(

@@ -115,7 +115,7 @@ class _Unpadded(Loader):
 
 @contextmanager
 def _deadline(connection: sa.Connection, timeout_s: float) -> Iterator[None]:
-    """Break the connection when a server that no longer runs keeps it open: psycopg would wait for ever."""
+    """Break the connection when a server that no longer runs keeps it open: psycopg would wait forever."""
     driver: Any = connection.connection.dbapi_connection
 
     def cut() -> None:

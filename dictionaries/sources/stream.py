@@ -19,7 +19,7 @@ class StreamSource:
         self.where = f'dictionary "{definition.name}", stream "{self.stream}"'
         if resources.stream_rows is None:
             raise SourceRefused(
-                f'nobody follows the stream "{self.stream}" here', where=self.where, fix="look it up in a worker"
+                f'the stream "{self.stream}" is not followed here', where=self.where, fix="look it up in a worker"
             )
         self._rows: StreamRows = resources.stream_rows(self.stream)
 

@@ -22,7 +22,7 @@ class ReferenceRange:
     """``lower <= left time - right time <= upper``; ``times``: the positions of the times in left and right rows.
 
     The whole output is derived from the rows held, and what was derived from those that have gone is kept. A row that
-    matched one that has gone is settled: it counts as matched for ever.
+    matched one that has gone is settled: it counts as matched forever.
     """
 
     kind: JoinKind

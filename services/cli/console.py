@@ -151,7 +151,7 @@ def _bindings() -> KeyBindings:
 
 def is_finished(document: Document) -> bool:
     """Whether Enter at this place runs the text: it ends with ``;``, is a command of the console, or is blank. A word
-    with a backslash that there is none of is one: else the console would wait for a ``;`` for ever.
+    with a backslash that there is none of is one: else the console would wait for a ``;`` forever.
     """
     if document.text_after_cursor.strip():
         return False

@@ -9,7 +9,7 @@ from dovetail.services.session.tail.topic_views import TopicTail
 
 
 def tail_rows(session: Session, screen: Screen, name: str, *, from_beginning: bool, limit: int | None) -> None:
-    """Rows from the end of the topic on, or from its beginning; for ever, or until ``limit`` rows have come."""
+    """Rows from the end of the topic on, or from its beginning; forever, or until ``limit`` rows have come."""
     tail = TopicTail.of(session.context, name, from_beginning=from_beginning, limit=limit)
     screen.note(f"{tail.topic}, {'from its beginning' if from_beginning else 'from now on'}; Ctrl-C ends it")
     with followed(screen, tail, tail.view.wide) as shown:

@@ -1,6 +1,6 @@
 """The file of the registry: SQLite, written through before an answer is given.
 
-schemas   an id for each text; it is never given to another one, nor taken from it, since records carry it for ever
+schemas   an id for each text; it is never given to another one, nor taken from it, since records carry it forever
 versions  of a subject: which schema; ``deleted`` ones are hidden, and found by who asks for them
 levels    compatibility by subject; that of '' is everybody's
 """

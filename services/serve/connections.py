@@ -29,7 +29,7 @@ class ConnectionConfig(uvicorn.Config):
 class HttpConnection(H11Protocol):
     """Ends where headers do not come in time; where too many wait for theirs, the oldest of them gives way.
 
-    uvicorn alone waits for ever, and answers 503 to everybody once enough connections are open.
+    uvicorn alone waits forever, and answers 503 to everybody once enough connections are open.
     """
 
     config: ConnectionConfig

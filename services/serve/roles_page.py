@@ -17,7 +17,7 @@ _HEAD = """# Rights of each role
 This page is made from the code, by `python -m dovetail.services.serve.roles_page`.
 
 A user of the [HTTP server](serve.md#who-may-ask) has one role, for all streams, views, dictionaries and topics; there
-are no rights on single ones. Where no user was ever added, whoever reaches the port is an `admin`. The command line
+are no rights on single ones. Where no user was ever added, anyone who reaches the port is an `admin`. The command line
 asks no role: what it may do, the user of the machine may.
 
 ## Statements

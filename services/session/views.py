@@ -69,7 +69,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
         return Done(
             f"{existing.what} {statement.name} has this query already, {replaced[-1].actual.value}; it goes on: "
             f"{_other_buckets(statement, existing)}"
-            "WITH DATA at the end of the statement would begin anew, with an empty topic"
+            "WITH DATA at the end of the statement would start again with an empty topic"
         )
     statement = _in_order(statement, plan)
     if altered is not None and _has_rows(context, statement, plan, altered):

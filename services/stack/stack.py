@@ -173,7 +173,7 @@ class Stack:
                 raise StackError(
                     f"the supervisor did not start:\n{tail(log)}",
                     where=str(log),
-                    fix="mend what the log says, then run: dovetail up",
+                    fix="fix what the log reports, then run: dovetail up",
                 )
             time.sleep(_POLL_S)
 
@@ -198,7 +198,7 @@ class Stack:
 
     def _failed(self, child: ChildState) -> StackError:
         line = self._status(child, supervised=True)
-        return StackError(line.account, where=str(line.log), fix="mend what the log says, then run: dovetail up")
+        return StackError(line.account, where=str(line.log), fix="fix what the log reports, then run: dovetail up")
 
     def _status(self, child: ChildState, *, supervised: bool) -> ComponentStatus:
         log = self._files.log(child.name)

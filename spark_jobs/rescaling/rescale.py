@@ -110,7 +110,7 @@ def expect_rows(seed: Seed, rows: int) -> None:
     """Raises EnvironmentFault where tasks have written elsewhere."""
     if (there := seed.rows) != rows:
         raise EnvironmentFault(
-            f"{rows} rows of the state were written anew, and {there} are there",
+            f"{rows} rows of the state were rewritten, and {there} are there",
             where=f"{seed.storage.location}, on {socket.gethostname()}",
             fix="have DOVETAIL_CHECKPOINT_DIR on storage that every machine mounts under this path",
         )

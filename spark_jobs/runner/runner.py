@@ -213,7 +213,7 @@ class Runner:
             raise EnvironmentFault(used_up, where="the Spark runner", fix="the runner starts again")
         if self.executors is not None and self.executors.is_forgotten:
             raise EnvironmentFault(
-                "the master of Spark was started anew, and does not know this session",
+                "the master of Spark was restarted, and does not know this session",
                 where=f"DOVETAIL_SPARK_MASTER {self._settings.spark_master}",
                 fix="the runner starts again",
             )

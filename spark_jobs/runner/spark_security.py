@@ -1,6 +1,6 @@
 """What keeps others away from a session of Spark: whoever reaches one of its ports without the secret is told nothing.
 
-Without one Spark runs what it is sent, for every process of this machine, and on a cluster for every machine that
+Without one Spark runs what it is sent, forevery process of this machine, and on a cluster forevery machine that
 reaches it. Local, on Kubernetes and on YARN Spark makes a secret for each start, and hands it to its executors itself;
 the daemons of a standalone cluster have one of their own, which is told to the runner too.
 """
@@ -30,7 +30,7 @@ def expect_authenticated(conf: Mapping[str, str], master: str) -> None:
     """Raises StackError where who asks would not be known, or the daemons of a cluster would not know the runner."""
     if conf.get(AUTHENTICATE) != "true":
         raise StackError(
-            f"{AUTHENTICATE} is {conf.get(AUTHENTICATE)}: whoever reaches Spark could run code in it",
+            f"{AUTHENTICATE} is {conf.get(AUTHENTICATE)}: anyone who reaches Spark could run code in it",
             where="DOVETAIL_SPARK_CONF",
             fix="leave it out: it is true",
         )

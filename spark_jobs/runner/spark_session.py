@@ -45,7 +45,7 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.python.daemon.module": "dovetail.spark_jobs.daemon",
     # Spark and its Python processes meet at sockets in a folder. At a port the first to connect is taken for the
-    # worker: a foreign connection, a scan of ports say, would leave a query standing still for ever.
+    # worker: a foreign connection, a scan of ports say, would leave a query standing still forever.
     "spark.python.unix.domain.socket.enabled": "true",
     # A worker that says nothing for so long hangs: its task is ended, and the batch run again.
     "spark.python.worker.idleTimeoutSeconds": "3600",

@@ -179,14 +179,14 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
     for node in expression.walk():
         if dict_function(node):
             raise Unsupported(
-                f"{dict_function(node)} stands in SELECT or WHERE only",
+                f"{dict_function(node)} is allowed in SELECT and WHERE only",
                 where=place_of(node, clause),
                 fix="join the dictionary itself: LEFT JOIN d ON x.key = d.key",
             )
         where = place_of(node, clause) if isinstance(node, exp.Func | exp.Query | exp.Window) else ""
         if isinstance(node, exp.Window) and clause not in _OVER_PARTITIONS:
             raise Unsupported(
-                f"a window function does not stand in {clause}",
+                f"a window function is not allowed in {clause}",
                 where=where,
                 fix="QUALIFY row_number() OVER (..) <= 3 in the place of WHERE; or compute it in a subquery: FROM "
                 "(SELECT *, row_number() OVER (..) AS n FROM l) AS x WHERE n <= 3",
@@ -199,13 +199,13 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
             )
         if is_grouping(node) and clause not in _OVER_GROUPS:
             raise Unsupported(
-                f"grouping() does not stand in {clause}",
+                f"grouping() is not allowed in {clause}",
                 where=where,
                 fix="ask for it in HAVING: SELECT k, count() .. GROUP BY ROLLUP (k) HAVING grouping(k) = 0",
             )
         if is_aggregate(node) and clause not in _OVER_GROUPS:
             raise Unsupported(
-                f"an aggregate ({function_name(node)}) does not stand in {clause}",
+                f"an aggregate ({function_name(node)}) is not allowed in {clause}",
                 where=where,
                 fix="write a condition on it in HAVING, or aggregate in a subquery: JOIN (SELECT k, count() AS n "
                 "FROM t GROUP BY k) AS g",

@@ -116,7 +116,7 @@ class Scope:
         of_record = f"declare it: ALTER STREAM .. ADD COLUMN {column.name} {declared}"
         fix = of_record if declared else suggestion(column.name, set(known))
         if column.this.args.get("quoted") and not column.table:
-            fix = f"{fix}; a text stands in single quotes: {exp.Literal.string(column.name).sql()}"
+            fix = f"{fix}; a text is written in single quotes: {exp.Literal.string(column.name).sql()}"
         raise UnknownName(what, where=where, fix=fix)
 
     def _named(self, name: str, table: str) -> list[Visible]:

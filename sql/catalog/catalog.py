@@ -195,7 +195,7 @@ class Catalog:
             raise Unsupported(
                 f'"{name}" is a function in Python, and this process runs none',
                 where="DOVETAIL_PYTHON_FUNCTIONS is off",
-                fix="set it to on, here and where queries run: whoever may CREATE FUNCTION runs code there",
+                fix="set it to on, here and where queries run: anyone who may CREATE FUNCTION can run code there",
             )
 
     def expect_free(self, definition: RelationDefinition) -> None:

@@ -1,4 +1,4 @@
-"""Views that would feed each other for ever: a cycle of relations, each made of the one before it.
+"""Views that would feed each other forever: a cycle of relations, each made of the one before it.
 
 A view is made of what it reads, a stream of the views that write INTO it:
 
@@ -51,7 +51,7 @@ def _target(relation: Relation | None) -> str | None:
 
 def _endless(view: CreateView, cycle: str) -> Unsupported:
     return Unsupported(
-        f"rows would go round for ever: {cycle}",
+        f"rows would go round forever: {cycle}",
         where=f'view "{view.name}"',
         fix="read the streams that they are made of" if view.into is None else "INTO another stream",
     )

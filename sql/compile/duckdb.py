@@ -214,7 +214,7 @@ def _join(node: Join) -> exp.Select:
         return _asof(node, right)
     if node.method.syntax not in (JoinSyntax.ALL, JoinSyntax.PROCESS_TIME):
         raise Unsupported(
-            f"{node.method.syntax} hangs on the order of arrival, or on versions: no batch has that",
+            f"{node.method.syntax} depends on the order of arrival, or on versions, which a batch does not have",
             where=node.place,
             fix="ASOF JOIN",
         )

@@ -446,7 +446,7 @@ def of_stream(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -
     if isinstance(tree.this if isinstance(tree, exp.Filter) else tree, exp.First | exp.Last):
         extreme = "arg_min" if name in _EARLIEST else "arg_max"
         raise Unsupported(
-            f"the aggregate {name} over streams hangs on the order in which rows come, which a replay may change",
+            f"the aggregate {name} over streams depends on the order in which rows come, which a replay may change",
             where=place,
             fix=f"{extreme}(x, t), the value of the row with the {'least' if name in _EARLIEST else 'greatest'} t; "
             f"or aggregate the content of a view: SELECT {name}(..) FROM table(view) GROUP BY ..",

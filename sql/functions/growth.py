@@ -69,7 +69,7 @@ def outgrown(place: str) -> SqlError:
     return SqlError(
         "the statement grows to too many names, values and calls as it is translated",
         where=place,
-        fix="nest fewer calls; compute what stands in it several times in a subquery or a view, and name its column",
+        fix="nest fewer calls; compute what appears in it several times in a subquery or a view, and name its column",
     )
 
 

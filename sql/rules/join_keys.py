@@ -233,7 +233,7 @@ def _no_equality(join: Join) -> Unsupported:
         )
     if not join.on:
         return Unsupported(
-            "CROSS JOIN of two streams is not supported: every row would meet every row, for ever",
+            "CROSS JOIN of two streams is not supported: every row would meet every row, forever",
             where=join.place,
             fix=f"join by an equality: {_shared_equality(join)}; or read one side once: CROSS JOIN table(x)",
         )

@@ -199,7 +199,7 @@ def _latest(join: Join) -> Join:
     answered = [made.left, made.right] if join.kind == JoinKind.FULL else [made.left]
     if any(rules_of(side) != Rules.TIMEPLUS for side in answered):
         raise Unsupported(
-            f"{_latest_join(join.kind)} answers rows once, and those of a TABLE or SOURCE are answered anew "
+            f"{_latest_join(join.kind)} answers rows once, and those of a TABLE or SOURCE are answered again "
             "whenever the other side changes",
             where=join.place,
             fix="declare what is answered with CREATE STREAM, or JOIN a TABLE whose PRIMARY KEY is the join key",
@@ -215,7 +215,7 @@ def _latest(join: Join) -> Join:
 
 
 def _answering_anew(right: Node) -> str:
-    return "JOIN, which answers anew" if right.updates else "JOIN changelog(stream, key), which answers anew"
+    return "JOIN, which answers again" if right.updates else "JOIN changelog(stream, key), which answers again"
 
 
 def _latest_join(kind: JoinKind) -> str:
@@ -258,7 +258,7 @@ def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:
         sides = aligned(join.left, join.right, lag, settings)
         return replace(join, left=sides.left, right=sides.right, method=replace(method, alignment=sides.alignment))
     raise Unsupported(
-        f"{LAG_BEHIND} is for joins that answer a left row once; this one answers anew when the right side changes",
+        f"{LAG_BEHIND} is for joins that answer a left row once; this one answers again when the right side changes",
         where=lag.place,
         fix=f"leave {LAG_BEHIND} out; or ASOF JOIN, LATEST JOIN, or an append stream with a keyed one",
     )

@@ -127,7 +127,7 @@ def _uses(stream: CreateStream) -> dict[str, tuple[str, ...]]:
 def _read(text: str) -> CreateStream:
     made = parse_one(text)
     if not isinstance(made, CreateStream):
-        raise InternalError("an altered stream is none", where=text)
+        raise InternalError("an altered stream is not a stream", where=text)
     return made
 
 
@@ -137,7 +137,7 @@ def with_setting(view: CreateView, name: str, value: float | str) -> CreateView:
     written = exp.Literal.string(value).sql() if isinstance(value, str) else value
     made = parse_one(f"{view.text[:start]}{said}{written}{view.text[end:]}")
     if not isinstance(made, CreateView) or made.settings != {**view.settings, name: value}:
-        raise InternalError("an altered view is none", where=view.text)
+        raise InternalError("an altered view is not a view", where=view.text)
     return replace(made, with_data=view.with_data)
 
 

@@ -361,7 +361,9 @@ class DovetailParser(QueryParser, ClickHouseParser):
 
     def _parse_array_join(self, words: list[str]) -> exp.Join:
         if words not in ([ARRAY], ["LEFT", ARRAY], ["INNER", ARRAY]):
-            self.raise_error(f"{' '.join(words)} JOIN is none: ARRAY JOIN has LEFT before it, or nothing", self._curr)
+            self.raise_error(
+                f"{' '.join(words)} JOIN does not exist: ARRAY JOIN has LEFT before it, or nothing", self._curr
+            )
         for _ in (*words, "JOIN"):
             self._advance()
         arrays = self._parse_csv(self._parse_joined_array)

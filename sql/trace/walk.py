@@ -170,7 +170,7 @@ class Walk:
     def _with_static(self, join: StaticJoin, demand: Demand, until_ms: int | None) -> pa.Table:
         left = self.rows(join.input, demand.over(join.input.schema.names), until_ms)
         static, source = join.static, f"table({', '.join(join.static.relations)})"
-        self.ledger.note(f"{source} was read when the view began; what it holds now stands in its place")
+        self.ledger.note(f"{source} was read when the view began; what it holds now is shown instead")
         rows = run(static.sql, {name: self.inputs.relation(name) for name in static.relations})
         columns = [column.cast(one.type, safe=False) for column, one in zip(rows.columns, static.schema, strict=True)]
         right = _of_no_record(pa.table(columns, schema=static.schema))

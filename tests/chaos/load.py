@@ -21,7 +21,7 @@ _STEP_MS = 20
 class Load:
     """A thread that sends orders, clicks and stock, about 600 records a second, from ``start`` to ``stop``.
 
-    Event times only grow, so no row is late. A producer that retries for ever loses nothing and repeats nothing.
+    Event times only grow, so no row is late. A producer that retries forever loses nothing and repeats nothing.
     """
 
     def __init__(self, brokers: str, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""docs/errors.md has every error, and says of each who mends it and whether it is tried again."""
+"""docs/errors.md has every error, and says of each who fixes it and whether it is tried again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.test_package_graph import MODULES
 
 PAGE = Page.of("docs/errors.md")
 ROWS = {
-    code_of(row[0])[0]: row for row in PAGE.rows("error", "who mends it", "tried again", "what it means", "what to do")
+    code_of(row[0])[0]: row for row in PAGE.rows("error", "who fixes it", "tried again", "what it means", "what to do")
 }
 
 

@@ -139,7 +139,7 @@ def test_a_version_that_is_retracted_holds_no_more() -> None:
 
 
 def test_the_hard_stream() -> None:
-    """A row leaves when both watermarks have passed it; so z, the last, waits for ever."""
+    """A row leaves when both watermarks have passed it; so z, the last, waits forever."""
     spec = TemporalSpec(JoinKind.LEFT, *ports(Ingest.CHANGELOG, Ingest.APPEND, timed=True), "l.v", "r.w")
     assert answers(spec) == [
         ["+ 2 b - | - - -"],

@@ -21,7 +21,7 @@ _HEAD = """\
 # Nexmark
 
 The queries of [Nexmark](https://github.com/nexmark/nexmark) that join or aggregate, and those that RisingWave adds
-(q101 to q106), over three streams of an auction house: persons, auctions, bids. Their statements stand in
+(q101 to q106), over three streams of an auction house: persons, auctions, bids. Their statements are in
 [examples/nexmark](../examples/nexmark/), the tables in `tables.sql`:
 
 ```

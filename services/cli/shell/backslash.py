@@ -26,7 +26,7 @@ _IN_PLACE = {
     "\\o": "\\q, then dovetail sql -c 'SELECT ..' -o json > file",
     "\\copy": "write rows from Python, from a frame: db.insert('t', frame), docs/python.md",
     "\\x": "\\mode table shows current rows; dovetail sql -c '..' -o json shows a row as names and values",
-    "\\timing": "nothing: how long a query took stands below its rows; that of a view is in EXPLAIN ANALYZE v",
+    "\\timing": "nothing: how long a query took is shown below its rows; that of a view is in EXPLAIN ANALYZE v",
     "\\watch": "a SELECT goes on by itself: \\mode table shows its current rows in place",
     "\\e": "the up key goes back to a statement, and Enter within it begins a new line",
     "\\set": "SETTINGS at the end of a statement; SHOW SETTINGS lists them",

@@ -63,7 +63,7 @@ class Authenticator:
             if isinstance(failure, FileNotFoundError) and self._seen is None and not self._file.named:
                 return None
             self._say_gone(failure)
-            raise _refused("the file of users is away, and nobody gets in without it", _BACK) from failure
+            raise _refused("the file of users is missing, and no one can sign in without it", _BACK) from failure
         seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         if seen != self._seen:
             self._users, self._seen = self._file.read() or (), seen
@@ -73,7 +73,7 @@ class Authenticator:
     def _say_gone(self, failure: OSError) -> None:
         """Once, until it is back."""
         if not self._gone:
-            _LOG.error("nobody gets in: the file of users is away: %s; %s", failure, _BACK)
+            _LOG.error("no one can sign in: the file of users is missing: %s; %s", failure, _BACK)
         self._gone = True
 
 

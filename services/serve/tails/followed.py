@@ -117,7 +117,7 @@ class FollowedTopic:
                         self._expect_same()
         except DovetailError as error:
             self._loop.call_soon_threadsafe(self.end, error)
-        except Exception:  # noqa: BLE001 - whatever it is: those who follow would wait for ever
+        except Exception:  # noqa: BLE001 - whatever it is: those who follow would wait forever
             _LOG.exception("the changes of %s cannot be followed", self.name)
             self._loop.call_soon_threadsafe(self.end, InternalError(f"the changes of {self.name} cannot be followed"))
 
@@ -148,7 +148,7 @@ class FollowedTopic:
     def expect_there(self, place: EventPlace) -> None:
         """Raises RequestRefused, 410, where the records behind ``place`` are not all there."""
         if place.topic_id != self.topic_id:
-            raise _gone(f'the topic "{self.topic}" was made anew since')
+            raise _gone(f'the topic "{self.topic}" has been created again since')
         ends = self._context.topics.ends(self.topic)
         begins = self._context.topics.begins(self.topic)
         for partition, offset in place.offsets.items():
@@ -169,6 +169,6 @@ def _gone(what: str) -> RequestRefused:
     return RequestRefused(
         f"it cannot be gone on from there: {what}",
         where="header Last-Event-ID",
-        fix="read what there is, FROM table(..), and begin anew without the header",
+        fix="read what there is, FROM table(..), and start again without the header",
         status=HTTPStatus.GONE,
     )

@@ -113,7 +113,7 @@ def expect_running(query: Query) -> None:
         why, fix = "is paused", f"RESUME {query.view}, and alter it then"
     elif query.actual is Actual.FAILED:
         why = f"has failed: {query.error}"
-        fix = f"mend that, RESUME {query.view}, and alter it then; or CREATE OR REPLACE .. WITH DATA, an empty topic"
+        fix = f"fix that, RESUME {query.view}, and alter it then; or CREATE OR REPLACE .. WITH DATA, an empty topic"
     elif query.actual not in (Actual.RUNNING, Actual.PACKING):
         why, fix = f"is {query.actual.value}", "wait until it is running: SHOW QUERIES shows what it waits for"
     else:

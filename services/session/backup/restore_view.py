@@ -110,7 +110,7 @@ def _expect_known(context: Context, place: Path, query: SavedQuery) -> None:
             f'the broker has forgotten how far "{query.name}" had come: the view was dropped since, or was away for'
             " longer than offsets are kept",
             where=f"consumer group {identity}",
-            fix="create the view anew; WITH DATA at the end of the statement begins with an empty topic",
+            fix="create the view again; WITH DATA at the end of the statement begins with an empty topic",
         )
 
 

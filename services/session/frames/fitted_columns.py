@@ -57,7 +57,7 @@ def _expect_a_meaning(given: pa.DataType, kind: pa.DataType) -> None:
     else:
         meant = not (pa.types.is_temporal(given) and numeric) and not (pa.types.is_duration(given) and given != kind)
     if not meant:
-        raise pa.ArrowTypeError("it says nothing of what such a value would be")
+        raise pa.ArrowTypeError("it does not say what such a value would be")
     _expect_no_more_fields(given, kind)
 
 
@@ -126,7 +126,7 @@ def _fix(given: pa.DataType, kind: pa.DataType) -> str:
         )
     if pa.types.is_timestamp(given) and pa.types.is_timestamp(kind):
         return f'cut it first: .dt.floor("{kind.unit}") in pandas, .dt.truncate("1{kind.unit}") in polars'
-    return f"mend the value, or cast the column to {display(kind, Rules.TIMEPLUS)} first"
+    return f"correct the value, or cast the column to {display(kind, Rules.TIMEPLUS)} first"
 
 
 def _first_misfit(column: pa.ChunkedArray, kind: pa.DataType) -> int | None:

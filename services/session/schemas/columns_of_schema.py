@@ -119,7 +119,7 @@ def _read_with(statement: CreateStream, columns: str) -> CreateStream:
         text = f"{text[: cursor.offset]}{columns}, {text[cursor.offset :]}"
     made = parse_one(text)
     if not isinstance(made, CreateStream) or made.of_schema:
-        raise InternalError("a stream with the columns of its schema is none", where=text)
+        raise InternalError("a stream with the columns of its schema is not a stream", where=text)
     return replace(made, with_data=statement.with_data)
 
 

@@ -150,7 +150,7 @@ def _expect_going(context: Context, chain: InputChain, inclusion: Inclusion) -> 
         return
     read_by = "" if query.view == chain.view else f", which {chain.view} reads,"
     reason = f": {query.error}" if failed and query.error else ""
-    mended = "mend that, then " if failed else ""
+    mended = "fix that, then " if failed else ""
     raise SqlError(
         f'"{query.view}"{read_by} {"has failed" if failed else "is paused"}',
         where=f"{'; '.join(_left(context, chain, inclusion))}{reason}",

@@ -172,5 +172,5 @@ def _gave_up(failure: Exception, wait_s: float) -> ServiceUnavailable:
     return ServiceUnavailable(
         f"{failure.what}; it was tried again for {wait_s:g} s",
         where=failure.where,
-        fix=failure.fix or "mend the source and RESUME the query; nothing is lost",
+        fix=failure.fix or "fix the source and RESUME the query; nothing is lost",
     )

@@ -108,7 +108,7 @@ class Transactions:
         """
         try:
             self._outbox.send_offset(self._metadata, self._place.topic, self._place.partition, position)
-            # Else the time of a call would be that of all that waits, and a large answer begin again for ever.
+            # Else the time of a call would be that of all that waits, and a large answer begin again forever.
             self._outbox.sent()
             self._producer.commit_transaction(self._call_s)
         except BrokerError as failure:

@@ -1,7 +1,7 @@
 """Whether a query that runs stands still: it holds partitions, there is more in them, and nothing of it is answered.
 
 What waits for something says so and goes on by itself: a source, a broker, a rebalance. This looks for what nobody has
-thought of, in clients that were written by others: a process that says that it runs would else stand for ever.
+thought of, in clients that were written by others: a process that says that it runs would else stand forever.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Standstill:
         """
         for partition, silent_s in self._idle.all_seconds(dict.fromkeys(let_go)).items():
             if silent_s >= self._let_go_s:
-                return f"partition {partition} was let go {silent_s:.0f} s ago, and the group gives it to nobody"
+                return f"partition {partition} was let go {silent_s:.0f} s ago, and the group has not assigned it since"
         try:
             ends = self._ends(reached.keys())
         except ServiceUnavailable:

@@ -101,7 +101,7 @@ class Tables:
     def _statement(self, name: str) -> CreateDictionary:
         statement = self.catalog.get(name).definition
         if not isinstance(statement, CreateDictionary):
-            raise InternalError(f'"{name}" is looked up as a dictionary, and is none')
+            raise InternalError(f'"{name}" is looked up as a dictionary, and is not one')
         return statement
 
     def _stream(self, name: str) -> tuple[Stream, Sequence[Index]]:

@@ -43,7 +43,7 @@ def _refuse_array_join(joins: Sequence[exp.Join]) -> None:
     found = next((join for join in joins if is_array_join(join)), None)
     if found is not None:
         raise Unsupported(
-            f"{clause_of(found)} does not stand in brackets",
+            f"{clause_of(found)} is not allowed in brackets",
             where=place_of(found.this, clause_of(found)),
             fix=f"write it without them, or as a subquery: (SELECT .. FROM s {spelled(found)} ..) AS a",
         )

@@ -136,7 +136,7 @@ def _node(
     if direct_joins(settings) == "only":
         raise Unsupported(
             "join_algorithm = 'direct' looks up the rows of a mutable stream, a view or a dictionary, and the "
-            "right side is none",
+            "right side is not one of them",
             where=place,
             fix="leave the setting out, or SETTINGS join_algorithm = 'direct, hash'",
         )

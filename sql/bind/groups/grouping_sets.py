@@ -117,7 +117,7 @@ def _refuse_totals(group: exp.Expr, listed: Sequence[exp.Expr]) -> None:
         return
     keys = ", ".join(part.sql(dialect="clickhouse") for part in listed)
     raise Unsupported(
-        "WITH TOTALS is not supported: its row stands beside the result, and would be one of it here",
+        "WITH TOTALS is not supported: its row is outside the result, and would be one of it here",
         where=place_of(group, "GROUP BY"),
         fix=f"GROUP BY GROUPING SETS (({keys}), ()): the total is the row of the empty set, known by grouping()",
     )

@@ -40,7 +40,7 @@ def refuse_untranslated(tree: exp.Expr, where: str) -> None:
     """Raises Unsupported for what is still as the user wrote it in a tree of the engine."""
     for node in tree.walk():
         if node.meta.get(_AS_WRITTEN):
-            what = f"{node.sql(dialect='clickhouse')} does not stand in this place"
+            what = f"{node.sql(dialect='clickhouse')} is not allowed here"
             raise Unsupported(
                 what,
                 where=where,

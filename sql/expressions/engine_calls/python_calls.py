@@ -86,9 +86,7 @@ class PythonCall:
     def _checked(self, result: object, rows: int) -> pa.Array:
         array, declared = self._array(result), self._function.gives
         if len(array) != rows:
-            self._break(
-                f"gives {len(array)} values for {rows} rows", "one value for each row, None where there is none"
-            )
+            self._break(f"gives {len(array)} values for {rows} rows", "one value for each row, None for a missing one")
         if not _fits(array.type, declared):
             self._break(f"gives {array.type}, and is declared to give {declared}", "RETURNS what it gives")
         return array if array.type == declared else array.cast(declared)

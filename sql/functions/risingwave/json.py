@@ -28,7 +28,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
 from dovetail.sql.functions.risingwave.values.texts import json_text, text_of
 from dovetail.sql.functions.typed import Typed, filled
 
-_ORDER = "members stand in the order of the document, not by the length of their names"
+_ORDER = "members keep the order of the document, not by the length of their names"
 
 
 def _pointer(key: exp.Expr) -> exp.Expr:
@@ -127,7 +127,9 @@ def _parsed(text: str) -> object:
     try:
         return documents.loads(text, parse_float=Decimal)
     except ValueError:
-        raise SqlError(f"'{text}' is not a JSON document", fix="names and strings stand in double quotes") from None
+        raise SqlError(
+            f"'{text}' is not a JSON document", fix="names and strings are written in double quotes"
+        ) from None
 
 
 _NUMBERS = "('UBIGINT', 'BIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'DECIMAL')"

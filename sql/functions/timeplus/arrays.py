@@ -255,7 +255,7 @@ FUNCTIONS: Table = (
         differs="NULL equals NULL alone; ClickHouse also takes it for what it keeps in its place, a 0 mostly"),
     Row("has_all(a, b)", "whether the first has all of the second",
         f"list_has_all({{0}}, {{1}}) AND ({_OF_FIRST} OR NOT ({_OF_SECOND}))"),
-    Row("has_substr(a, b)", "whether the second stands in the first, in its order",
+    Row("has_substr(a, b)", "whether the first contains the second, in its order",
         f"coalesce(len({{1}}) = 0 OR {_WITHIN}, false)"),
     Row("index_of(array, a)", "where the element is, from 1; 0 where it is not",
         "coalesce(list_position({0}, {1}), 0)", pa.uint64()),

@@ -272,9 +272,9 @@ def _forms(
     with_other = f"{name}_or_default({rest.partition('[')[0].removesuffix(')')}[, other])"
     return [
         Row(usage, meaning, build, kind),
-        Row(f"{name}_or_null({rest}", f"{meaning}; NULL where it is none", tried, kind),
-        Row(f"{name}_or_zero({rest}", f"{meaning}; {default} where it is none", or_zero, kind),
-        *[Row(with_other, f"{meaning}; other, or {default}, where it is none", or_default, kind, differs=_NULLABLE)
+        Row(f"{name}_or_null({rest}", f"{meaning}; NULL if it cannot be read", tried, kind),
+        Row(f"{name}_or_zero({rest}", f"{meaning}; {default} if it cannot be read", or_zero, kind),
+        *[Row(with_other, f"{meaning}; other, or {default}, if it cannot be read", or_default, kind, differs=_NULLABLE)
           for _ in range(defaulted)],
     ]  # fmt: skip
 

@@ -64,7 +64,7 @@ FUNCTIONS: Table = (
     Row("unbin(text)", "the text that binary digits stand for", "decode(unbin({0}))", pa.string(), differs=_NOT_UTF8),
     Row("base64_encode(text)", "in base 64", "to_base64(encode({0}))", pa.string(), also="to_base64"),
     Row("base64_decode(text)", "from base 64", _DECODED, pa.string(), also="from_base64", differs=_NOT_UTF8),
-    Row("try_base64_decode(text)", "from base 64; '' where it is none",
+    Row("try_base64_decode(text)", "from base 64; '' if it is not base 64",
         f"CASE WHEN {{0}} IS NOT NULL THEN coalesce(TRY({_DECODED}), '') END", pa.string()),
     Row("base64_url_encode(text)", "in base 64 with - and _, without =",
         "translate(to_base64(encode({0})), '+/=', '-_')", pa.string()),

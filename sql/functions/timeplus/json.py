@@ -61,7 +61,7 @@ def _present(arguments: Sequence[Typed], value: exp.Expr, default: str) -> exp.E
 
 
 def _value(found: exp.Expr, kind: pa.DataType) -> exp.Expr:
-    """A member as a value of the type; NULL where it is none."""
+    """A member as a value of the type; NULL if it cannot be read."""
     text = filled("({0} ->> '$')", [found])
     if pa.types.is_integer(kind):
         whole = filled(

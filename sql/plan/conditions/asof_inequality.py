@@ -162,12 +162,12 @@ def _not_one(join: Join, count: int) -> Unsupported:
     return Unsupported(
         f"an ASOF join takes exactly one inequality of a left and a right column; here {_are(count)}",
         where=join.place,
-        fix=f"{_FORM}; a range of the same two columns may stand beside it: date_diff_within(10s, l.time, r.time)",
+        fix=f"{_FORM}; it may be combined with a range of the same two columns: date_diff_within(10s, l.time, r.time)",
     )
 
 
 def _are(count: int) -> str:
-    return {0: "is none", 1: "is one"}.get(count, f"are {count}")
+    return {0: "are none", 1: "is one"}.get(count, f"are {count}")
 
 
 def _condition(join: Join, left: JoinSide, right: JoinSide, term: Expr) -> Unsupported:

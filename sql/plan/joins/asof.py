@@ -68,7 +68,7 @@ class Asof(JoinMethod):
             newest = "of those before both watermarks the newest of each join key"
             reach = f"{newest}, if it is no more than {far} before them" if far else newest
             return f"left rows until the watermark of {right} has passed them, right rows: {reach}, and all after it"
-        alone = f"those without one until {right} is {far} past them" if far else "those without one for ever"
+        alone = f"those without one until {right} is {far} past them" if far else "those without one forever"
         return (
             f"left rows until both watermarks have passed their match, {alone}, right rows until both have passed them"
         )

@@ -42,4 +42,4 @@ class AsofOnce(AlignedJoinMethod):
         return [*self.inequality.text(), f"keep_versions={self.keep_versions}", *super().conditions(inputs)]
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
-        return f"the last {self.keep_versions} right rows of each join key, for ever"
+        return f"the last {self.keep_versions} right rows of each join key, forever"

@@ -33,4 +33,4 @@ class Latest(AlignedJoinMethod):
 
 
 def _last(name: str, side: JoinInput) -> str:
-    return f"{name} the current rows" if side.updates else f"the last {name} row of each join key, for ever"
+    return f"{name} the current rows" if side.updates else f"the last {name} row of each join key, forever"

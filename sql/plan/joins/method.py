@@ -126,7 +126,7 @@ class JoinMethod(ABC):
         return []
 
     def keeps_both(self, inputs: JoinInputs) -> bool:
-        """Whether rows of either side that are not taken back are kept for ever."""
+        """Whether rows of either side that are not taken back are kept forever."""
         return False
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:

@@ -130,7 +130,7 @@ class RangeState:
     inputs: JoinInputs
 
     def left_open(self) -> str:
-        """Why left rows are kept for ever; '' where they are not."""
+        """Why left rows are kept forever; '' where they are not."""
         return self._open(self.band.lower, "lower", self.band.right, self._right, self.band.right_shift)
 
     def right_open(self) -> str:

@@ -1,4 +1,4 @@
-"""Joins that keep two inputs for ever, and what would bound them.
+"""Joins that keep two inputs forever, and what would bound them.
 
 Not an error: a join of two streams that only grow means just that. But its state ends with the disk, so it is said when
 the query is made.
@@ -43,7 +43,7 @@ def _warning(join: Join, ends: str) -> str:
     names = f"{' and '.join(map(_name, left))} with {' and '.join(map(_name, right))}"
     wanted = [*_watermarks([left[0], right[0]]), *_range(join, left[0], right[0])]
     bounds = f"{', and '.join(wanted)} would bound them; " if wanted else ""
-    return f"the join of {names} keeps all rows of both for ever: {bounds}{ends}"
+    return f"the join of {names} keeps all rows of both forever: {bounds}{ends}"
 
 
 def _growing(side: Node) -> list[Scan]:

@@ -30,7 +30,7 @@ from dovetail.sql.rules.join_order.straight_chain import straight
 def delta_joins(plan: QueryPlan) -> QueryPlan:
     made = plan.with_rows(_made(plan.rows, [choice.inputs for choice in plan.deltas]))
     if sum(isinstance(node, DeltaJoin) for node in walk(made.rows)) < len(plan.deltas):
-        raise InternalError("a chain of joins was chosen to be a delta join, and is none")
+        raise InternalError("a chain of joins was chosen to be a delta join, and is not one")
     return made
 
 

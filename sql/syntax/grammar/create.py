@@ -29,7 +29,7 @@ _REFUSED = {
     "DATABASE": 'there is one database, "default"',
     "SCHEMA": 'there is one schema, "public"',
     "SECRET": NO_SECRETS,
-    "AGGREGATE": "CREATE FUNCTION for a scalar; the aggregates that there are stand in docs/aggregates.md",
+    "AGGREGATE": "CREATE FUNCTION for a scalar; docs/aggregates.md lists the aggregates",
 }
 
 

@@ -61,7 +61,7 @@ def check_parts(cursor: Cursor, parsed: exp.Query, start: int) -> None:
                     cursor.fail("APPLY is not supported", fix=fix, offset=start)
             case exp.From(this=exp.Unnest()):
                 fix = "FROM t CROSS JOIN UNNEST(t.a) AS u(x), or SELECT unnest(a) FROM t"
-                cursor.fail("UNNEST stands behind the table whose arrays it takes", fix=fix, offset=start)
+                cursor.fail("UNNEST follows the table whose arrays it takes", fix=fix, offset=start)
             case exp.From() | exp.Join() if not isinstance(
                 part.this, exp.Table | exp.Subquery | exp.Values | exp.Final
             ):

@@ -76,7 +76,7 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
 
 def _table_as(cursor: Cursor, name: str, if_not_exists: bool, start: int) -> CreateTableAs | None:
     """``[(columns)] AS SELECT ..``; None, with nothing read, for a table that is declared. Raises Unsupported for a
-    query that goes on for ever, as ksqlDB has it.
+    query that goes on forever, as ksqlDB has it.
     """
     index = cursor.index
     columns = _column_names(cursor) if _names_only(cursor) else ()

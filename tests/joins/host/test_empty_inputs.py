@@ -110,7 +110,7 @@ def _received(one: Port, *times: int) -> pa.Table:
 
 @pytest.mark.parametrize(("left", "right"), PAIRS)
 def test_late_rows_alone_in_their_bucket(left: Ingest, right: Ingest) -> None:
-    """An update behind the watermark, alone in its bucket, once stopped a query for ever: each replay failed anew."""
+    """An update behind the watermark, alone in its bucket, once stopped a query forever: each replay failed anew."""
     for spec in specs(left, right):
         if any(not one.keys for one in spec.ports):
             continue

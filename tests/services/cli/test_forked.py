@@ -43,7 +43,7 @@ print(json.dumps(sorted(sys.modules)))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the log of a stack that may be followed for ever."""
+    """A folder with the log of a stack that may be followed forever."""
     made = tmp_path_factory.mktemp("forked")
     logs = made / "data" / "logs"
     logs.mkdir(parents=True)

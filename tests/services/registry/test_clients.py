@@ -187,7 +187,7 @@ def test_deletion_is_soft_first(client: SchemaRegistryClient) -> None:
     assert code_of(caught) == 40405
     assert client.delete_subject("gone-value") == [1]
     assert "gone-value" not in client.get_subjects()
-    # Records carry the id for ever.
+    # Records carry the id forever.
     assert client.get_schema(schema_id).schema_str
     with pytest.raises(SchemaRegistryError) as caught:
         client.get_latest_version("gone-value")

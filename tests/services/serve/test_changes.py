@@ -264,7 +264,7 @@ def test_a_view_that_changes_ends_what_follows_it(world: World) -> None:
         ("<script>", "", 404, "script>"),
         ("%07", "", 400, "U+0007"),
         ("readings", "nonsense", 400, "is the id of no event"),
-        ("readings", "AAAAAAAAAAAAAAAAAAAAAQ/0:1", 410, "was made anew"),
+        ("readings", "AAAAAAAAAAAAAAAAAAAAAQ/0:1", 410, "has been created again"),
         ("readings", "{}/0:99", 410, "does not reach to offset 99"),
         ("readings", "{}/7:1", 410, "partition 7"),
     ],

@@ -1,4 +1,4 @@
-"""Statements against a broker that accepts connections and never answers: each says so, none waits for ever."""
+"""Statements against a broker that accepts connections and never answers: each says so, none waits forever."""
 
 from __future__ import annotations
 

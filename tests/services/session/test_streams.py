@@ -338,6 +338,6 @@ def test_explain_warns_of_a_join_that_keeps_both_inputs_for_ever(session: Sessio
         "EXPLAIN SELECT a.k FROM a JOIN b ON a.k = b.k AND date_diff_within(10m, a._tp_time, b._tp_time)"
     )
     assert isinstance(endless, Text)
-    assert "\n\nwarning: the join of a with b keeps all rows of both for ever" in endless.text
+    assert "\n\nwarning: the join of a with b keeps all rows of both forever" in endless.text
     assert isinstance(bounded, Text)
     assert "warning" not in bounded.text

@@ -1,4 +1,4 @@
-"""Who follows what is dropped, made again or altered is told so, and does not wait for ever."""
+"""Who follows what is dropped, made again or altered is told so, and does not wait forever."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_a_query_that_comes_no_further_is_told_with_the_way_on(context: AtHand) 
     with pytest.raises(SqlError, match=r'^"priced" has failed') as refused:
         wait(context, "priced TO INCLUDE orders[0]@4")
     assert refused.value.where == "priced has read orders[0] to 3 of 5: a value does not fit"
-    assert refused.value.fix == "mend that, then RESUME priced; then wait again"
+    assert refused.value.fix == "fix that, then RESUME priced; then wait again"
     assert wait(context, "priced TO INCLUDE orders[0]@2")
 
 

@@ -63,7 +63,7 @@ def test_a_runner_waits_for_a_master_and_for_a_worker_and_says_so(
         cluster.start_master(port)
         assert runner.process.wait(120) == 1
         said = runner.log.read_text()
-        for once in (NO_MASTER, "the master of Spark was started anew"):
+        for once in (NO_MASTER, "the master of Spark was restarted"):
             assert said.count(once) == 1, said
         # Of the master that is killed, and of the executor that goes with it.
         assert said.count(NO_EXECUTOR) <= 2, said

@@ -30,7 +30,7 @@ def test_the_daemons_of_a_cluster_know_the_runner_by_a_secret(master: str) -> No
 
 @pytest.mark.parametrize("value", ["false", "", "True "])
 def test_who_asks_is_always_asked_for_the_secret(value: str) -> None:
-    with pytest.raises(StackError, match="whoever reaches Spark could run code in it"):
+    with pytest.raises(StackError, match="anyone who reaches Spark could run code in it"):
         expect_authenticated(SECURITY | {"spark.authenticate": value}, "local[2]")
 
 

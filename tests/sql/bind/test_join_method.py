@@ -237,7 +237,7 @@ def test_output_columns(planner: Planner, query: str, columns: list[str]) -> Non
 
 LAG = "lag_behind(20ms, l.at, r.at)"
 REFUSED = [
-    ("SELECT v FROM l ASOF JOIN r ON l.k = r.k", "here is none", "l.time >= r.time"),
+    ("SELECT v FROM l ASOF JOIN r ON l.k = r.k", "here are none", "l.time >= r.time"),
     ("SELECT v FROM l ASOF JOIN r ON l.at > r.at", "at least one equality", "add it"),
     ("SELECT v FROM l ASOF JOIN r ON l.k = r.k AND l.at > r.at AND l.v > r.w", "here are 2", "a range"),
     ("SELECT y FROM t ASOF JOIN u ON t.k = u.k AND t.y > u.z AND t.g < u.z", "here are 2", "a range"),
@@ -277,7 +277,7 @@ REFUSED = [
      "keeps no versions", "the table itself"),
     ("SELECT id FROM deals AS d ASOF JOIN rates FOR SYSTEM_TIME AS OF d.at AS r ON d.cur = r.cur", "do not go together",
      "leave one of them out"),
-    (f"SELECT v FROM l JOIN r ON l.k = r.k AND {LAG}", "answers anew", "leave lag_behind out"),
+    (f"SELECT v FROM l JOIN r ON l.k = r.k AND {LAG}", "answers again", "leave lag_behind out"),
     ("SELECT v FROM l LATEST JOIN r ON l.k = r.k AND lag_behind(20ms)", "by the clock", "lag_behind"),
     ("SELECT v FROM l LATEST JOIN r ON l.k = r.k AND lag_behind(0s, l.at, r.at)", "positive", "lag_behind"),
     (f"SELECT v FROM l LATEST JOIN r ON l.k = r.k AND {LAG} AND {LAG}", "once", "second"),

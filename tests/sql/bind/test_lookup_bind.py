@@ -345,7 +345,7 @@ def test_dictionary_functions_within_one_another(planner: Planner) -> None:
         ("SELECT dict_get(pid, 'title', pid) AS t FROM orders", "as texts"),
         (
             "SELECT o.oid FROM orders AS o JOIN payments AS p ON o.oid = p.oid AND dict_has('goods', pid)",
-            "SELECT or WHERE",
+            "SELECT and WHERE",
         ),
         ("SELECT dict_has('goods', pid) AS t FROM table(orders)", "for streaming queries"),
     ],

@@ -60,7 +60,7 @@ def test_a_cycle_is_refused_and_named(catalog: Catalog, text: str, cycle: str) -
     before = catalog.relations()
     with pytest.raises(Unsupported) as refused:
         create(catalog, text)
-    assert refused.value.what == f"rows would go round for ever: {cycle}"
+    assert refused.value.what == f"rows would go round forever: {cycle}"
     assert refused.value.fix
     assert catalog.relations() == before
     view = parse_one(text)

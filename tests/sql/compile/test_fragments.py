@@ -133,7 +133,7 @@ def test_into_a_keyed_stream(planner: Planner) -> None:
     appended = "SELECT oid AS id, price FROM orders LEFT JOIN goods USING (pid)"
     made = planner.only(f"CREATE MATERIALIZED VIEW q INTO by_price AS {appended}").output
     assert (made.key, made.exchanged) == (("price",), False)
-    with pytest.raises(Unsupported, match="for ever"):
+    with pytest.raises(Unsupported, match="forever"):
         planner.plan(
             "CREATE MATERIALIZED VIEW q INTO priced AS SELECT oid AS id, qty AS price FROM orders "
             f"JOIN priced {TEMPORAL} ON oid = id"

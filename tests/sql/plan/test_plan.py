@@ -117,7 +117,7 @@ def test_a_column_without_a_form_in_json_is_refused() -> None:
 @pytest.mark.parametrize(
     ("view", "message"),
     [
-        ("CREATE MATERIALIZED VIEW m INTO s AS SELECT k, v FROM s", "for ever"),
+        ("CREATE MATERIALIZED VIEW m INTO s AS SELECT k, v FROM s", "forever"),
         ("CREATE MATERIALIZED VIEW m INTO texts AS SELECT k, v FROM s", "is int32, and the column"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What is said of joins that keep two inputs for ever: with what it offers, nothing is said any more."""
+"""What is said of joins that keep two inputs forever: with what it offers, nothing is said any more."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MINUTES = "INTERVAL '10 minutes'"
 )  # fmt: skip
 def test_it_is_told_with_what_would_bound_it(query: str, names: str, offered: str | None) -> None:
     (said,) = Planner.of(*DDL).plan(query).warnings
-    assert said.startswith(f"the join of {names} keeps all rows of both for ever: ")
+    assert said.startswith(f"the join of {names} keeps all rows of both forever: ")
     if offered is None:
         return
     assert offered in said

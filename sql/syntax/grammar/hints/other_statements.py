@@ -12,7 +12,7 @@ from dovetail.sql.syntax.grammar.hints.words import Words
 
 _SETTINGS = "a query has its settings at its end: SELECT .. SETTINGS seek_to = 'earliest'; SHOW SETTINGS lists them"
 _NO_TRANSACTIONS = "leave it out: each statement stands for itself, and each batch of a view is committed as one"
-_USERS = "dovetail user add ann --role reader, in a shell; roles and users stand in docs/serve.md"
+_USERS = "dovetail user add ann --role reader, in a shell; docs/serve.md describes roles and users"
 _NOTHING_BY_HAND = "leave it out: there are no statistics and no storage to be looked after by hand"
 _ONE_DATABASE = 'leave it out: there is one database, "default"'
 _BY_KEY = "INSERT INTO t VALUES ..: a row of a keyed table replaces the one of its key; DELETE FROM t WHERE .."
@@ -45,7 +45,7 @@ CREATED: Mapping[str, str] = {
 }
 """What follows CREATE -> what to do."""
 
-_ONE_OF_ALL = 'SHOW STREAMS;  -- all there is stands in one database, "default"; SHOW VIEWS, SHOW DICTIONARIES'
+_ONE_OF_ALL = 'SHOW STREAMS;  -- everything is in one database, "default"; SHOW VIEWS, SHOW DICTIONARIES'
 _OF_DATABASES = "SHOW DICTIONARIES;  -- rows of other databases; any client of Kafka writes and reads the topics"
 _OF_VIEWS = "SHOW VIEWS;  -- each writes to a topic of its own, which any client of Kafka reads"
 _OF_SETTINGS = "SHOW SETTINGS;  -- those of queries, each of which is given at the end of a statement"

@@ -1,4 +1,4 @@
-"""Queries that go on for ever, as others declare them: CREATE SINK, CREATE TABLE x AS SELECT, CREATE STREAM x AS ..
+"""Queries that go on forever, as others declare them: CREATE SINK, CREATE TABLE x AS SELECT, CREATE STREAM x AS ..
 
 Each is a materialized view, whose topic any client of Kafka reads.
 """
@@ -26,7 +26,7 @@ def refuse_query_of(cursor: Cursor, kind: str, name: str, start: int) -> None:
     cursor.accept("AS")
     query, note = in_own_words(cursor.script, cursor.rest())
     form = noted(f"CREATE MATERIALIZED VIEW {written(name)} AS {query}", note)
-    refuse(cursor, f"a {kind} is no query: what is computed from others, for ever, is a view", form, start)
+    refuse(cursor, f"a {kind} is not a query: what is computed from others, continuously, is a view", form, start)
 
 
 def refuse_sink(cursor: Cursor) -> NoReturn:

@@ -81,8 +81,8 @@ REFUSED = [
     ("CREATE STREAM t (id INT) WITH (KAFKA_TOPIC = 'x', VALUE_FORMAT = 'JSON', WRAP_SINGLE_VALUE = false)", "WRAP_S"),
     ("CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH (KAFKA_TOPIC = 'x', VALUE_FORMAT = 'JSON')", "KEY_FORMAT KAFKA"),
     ("CREATE TABLE t (id INT, v INT) WITH (KAFKA_TOPIC = 'x', VALUE_FORMAT = 'JSON')", "has a primary key"),
-    ("CREATE TABLE x AS SELECT k, count() AS n FROM s GROUP BY k EMIT CHANGES", "a table is no query"),
-    ("CREATE STREAM x WITH (KAFKA_TOPIC = 'x') AS SELECT k FROM s EMIT CHANGES", "a stream is no query"),
+    ("CREATE TABLE x AS SELECT k, count() AS n FROM s GROUP BY k EMIT CHANGES", "a table is not a query"),
+    ("CREATE STREAM x WITH (KAFKA_TOPIC = 'x') AS SELECT k FROM s EMIT CHANGES", "a stream is not a query"),
     (f"CREATE SINK out FROM mv WITH ({OURS}) FORMAT UPSERT ENCODE JSON", "no sinks"),
     (
         f"CREATE SINK IF NOT EXISTS out AS SELECT k FROM s WHERE n IN (1, 2) WITH ({OURS}, type = 'append-only')",

@@ -1,0 +1,64 @@
+"""No page and no message has a word in a sense that only we know, or one that nobody says any more."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOC_PAGES, DOCS, README, Page
+from tests.paths import ROOT
+from tests.test_layers import PRESENT
+
+REFUSED = {
+    "anew": "again",
+    "for ever": "forever",
+    r"hangs? on": "depends on",
+    r"(?<!there )is none(?=[ .,;:])": "is not one",
+    r"mend(s|ed|ing)?": "fix",
+    "nobody": "no one",
+    r"(?<!half )stands? (behind|beside|below|in)": "is in, follows, is allowed in",
+    "told of": "reported",
+    "whoever": "anyone who",
+}
+"""What is refused, and what is said in its place."""
+FOR_USERS = [README, *(page for page in DOC_PAGES if (DOCS / "decisions") not in page.path.parents)]
+_WORDS = re.compile(rf"\b({'|'.join(REFUSED)})\b", re.IGNORECASE)
+
+
+def refused_in(text: str) -> list[str]:
+    """Code is not looked at."""
+    plain = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", text, flags=re.DOTALL)
+    return [plain[max(found.start() - 40, 0) : found.end() + 20] for found in _WORDS.finditer(plain)]
+
+
+def messages(path: Path) -> Iterator[ast.Constant]:
+    """The texts of a module that are no docstrings, nor texts below a name."""
+    tree = ast.parse(path.read_text())
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: page.name)
+def test_a_page_is_in_plain_words(page: Page) -> None:
+    assert refused_in(page.text) == []
+
+
+@pytest.mark.parametrize("layer", PRESENT)
+def test_messages_are_in_plain_words(layer: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{text.lineno}: {refused}"
+        for path in (ROOT / layer).rglob("*.py")
+        for text in messages(path)
+        for refused in refused_in(str(text.value))
+    ]
+    assert found == []
+
+
+def test_what_is_refused_is_found() -> None:
+    assert refused_in("It is made anew; see `anew` and [this](anew.md).") == ["It is made anew; see  and [this."]
