@@ -16,7 +16,15 @@ from dovetail.broker.consumer_groups import groups_of
 from dovetail.broker.errors import BrokerError, BrokerFault, answer
 from dovetail.broker.presence import NoAnswer, no_answer
 from dovetail.broker.start_offsets import ReadStart, least_offsets, resolved_first_offsets
-from dovetail.broker.topics import Offsets, PartitionOffsets, compacted_after_ms, known_ids, message_bytes, offsets
+from dovetail.broker.topics import (
+    Offsets,
+    PartitionOffsets,
+    compacted_after_ms,
+    known_ids,
+    message_bytes,
+    offsets,
+    topic_config,
+)
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from dovetail.changelog.schema import Kind
 from dovetail.changelog.suggest import suggestion
@@ -225,6 +233,14 @@ class TopicAdmin:
         with self._errors():
             changed = self._admin.incremental_alter_configs([resource], request_timeout=self._timeout_s)
             answer(changed[resource], self._timeout_s)
+            # The controller answers before the brokers have it.
+            end = time.monotonic() + self._timeout_s
+            while time.monotonic() < end and not self._is_configured(topic, config):
+                time.sleep(_POLL_S)
+
+    def _is_configured(self, topic: str, config: Mapping[str, str | None]) -> bool:
+        found = topic_config(self._admin, topic)
+        return all(value is None or found[name] == value for name, value in config.items())
 
     def _unless_there(self, topic: str, failure: BrokerError) -> bool:
         refused = f'the broker refuses the topic "{topic}": {failure.reason}'

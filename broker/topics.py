@@ -97,9 +97,14 @@ def widen(client: Admin, topic: str, count: int) -> None:
 
 def message_bytes(client: Admin, topic: str) -> int:
     """The largest message that a topic takes, key, headers and value together."""
+    return int(topic_config(client, topic)["max.message.bytes"]) - FRAME_BYTES
+
+
+def topic_config(client: Admin, topic: str) -> dict[str, str]:
+    """The settings of a topic, defaults too, by name."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     described = answer(client.describe_configs([resource], request_timeout=_CALL_S)[resource], _CALL_S)
-    return int(described["max.message.bytes"].value) - FRAME_BYTES
+    return {name: str(entry.value) for name, entry in described.items()}
 
 
 def without_leader(client: Admin, names: Iterable[str], timeout_s: float) -> set[str]:
@@ -114,10 +119,8 @@ def without_leader(client: Admin, names: Iterable[str], timeout_s: float) -> set
 
 def compacted_after_ms(client: Admin, topic: str) -> int | None:
     """How old a record is at least that goes because a later one has its key; None where none does."""
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    described = answer(client.describe_configs([resource], request_timeout=_CALL_S)[resource], _CALL_S)
-    compacted = "compact" in described["cleanup.policy"].value
-    return int(described["min.compaction.lag.ms"].value) if compacted else None
+    config = topic_config(client, topic)
+    return int(config["min.compaction.lag.ms"]) if "compact" in config["cleanup.policy"] else None
 
 
 def any_is_compacted(client: Admin, names: Iterable[str]) -> bool:
