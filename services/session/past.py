@@ -34,10 +34,11 @@ _FIRST_LOOK = 1_000
 
 def past_rows(context: Context, past: Past) -> pa.Table:
     """What ``past`` says, of the relation's own columns. Raises SqlError or Unsupported where nobody knows any more."""
-    definition = context.catalog.get(past.relation).definition
+    relation = context.catalog.get(past.relation)
+    definition = relation.definition
     # To a stream that a view goes INTO others may write as well.
     transactional = isinstance(definition, CreateView) and definition.into is None
-    history = TopicHistory(context, stream_of(context.catalog, past.relation), transactional)
+    history = TopicHistory(context, stream_of(context.catalog, relation.name), transactional, relation.created_ms)
     until = AtTime(now_ms()) if past.until is None else _known(past.until)
     return history.rows_at(until) if past.since is None else history.changes(_known(past.since), until)
 
@@ -60,11 +61,14 @@ def _known(moment: Moment) -> AtTime | AtRecords:
 
 @dataclass(frozen=True)
 class TopicHistory:
-    """``transactional``: whether all that is written to the topic of ``stream`` is, as the topics of views are."""
+    """transactional  whether all that is written to the topic of ``stream`` is, as the topics of views are
+    declared_ms    since when the topic keeps what the stream says; it may have kept less before
+    """
 
     context: Context
     stream: Stream
     transactional: bool
+    declared_ms: int
 
     @property
     def name(self) -> str:
@@ -185,7 +189,7 @@ class TopicHistory:
         kept_ms = self.context.topics.compacted_after_ms(self.topic)
         if kept_ms is None:
             return
-        earliest_ms = now_ms() - kept_ms
+        earliest_ms = max(now_ms() - kept_ms, self.declared_ms) if kept_ms else now_ms()
         earliest = self.context.topics.since(self.topic, earliest_ms)
         if any(cut[partition] < earliest[partition] for partition in cut):
             raise Unsupported(

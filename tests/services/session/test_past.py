@@ -223,6 +223,17 @@ def test_what_retention_has_taken_is_refused(session: Session) -> None:
         answer(session, "SELECT id FROM table(c) AS OF '0@2'")
 
 
+def test_what_was_replaced_before_the_topic_kept_it_is_refused(session: Session) -> None:
+    declared = "MUTABLE STREAM s (id int64, n int64) PRIMARY KEY id SETTINGS shards = 1"
+    session.run(f"CREATE {declared}; INSERT INTO s (id, n) VALUES (1, 1); INSERT INTO s (id, n) VALUES (1, 2)")
+    session.run(f"CREATE OR REPLACE {declared}, history = '1h'")
+    with pytest.raises(Unsupported, match="s is compacted"):
+        answer(session, "SELECT n FROM table(s) AS OF '0@0'")
+    session.run("INSERT INTO s (id, n) VALUES (1, 3); INSERT INTO s (id, n) VALUES (1, 4)")
+    assert answer(session, "SELECT n FROM table(s) AS OF '0@4'") == Counter([(3,)])
+    assert answer(session, "SELECT n FROM table(s)") == Counter([(4,)])
+
+
 def test_moments_of_texts() -> None:
     assert moment_of_text("2026-01-01 00:00:00.5", "") == AtTime(1767225600500)
     assert moment_of_text("2026-01-01T01:00:00+01:00", "") == moment_of_text("2026-01-01", "")
