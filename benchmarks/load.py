@@ -1,4 +1,4 @@
-"""Generated topics: the same rows forevery contender, made in columns from a fixed seed."""
+"""Generated topics: the same rows for every contender, made in columns from a fixed seed."""
 
 from __future__ import annotations
 

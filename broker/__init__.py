@@ -1,1 +1,1 @@
-"""Kafka forevery layer above: topics, readers, transactional writers, start offsets."""
+"""Kafka for every layer above: topics, readers, transactional writers, start offsets."""

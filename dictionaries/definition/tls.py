@@ -1,4 +1,4 @@
-"""Encryption to a source: SECURE, SSL_CA, SSL_CERT and SSL_KEY, the same forevery database."""
+"""Encryption to a source: SECURE, SSL_CA, SSL_CERT and SSL_KEY, the same for every database."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How a value of a driver, or a text, becomes a value of a column's type, as ``to_pylist`` of that type gives it.
 
-Text is read forevery type, since SQLite, CSV and JSON have few types of their own. A time without zone is in UTC;
+Text is read for every type, since SQLite, CSV and JSON have few types of their own. A time without zone is in UTC;
 MySQL's zero dates are NULL. A value that would lose digits is refused, except that a number becomes a float as usual.
 """
 

@@ -4,7 +4,7 @@
                               | {"id", "command": "misses", "dictionary", "keys"}
     dovetail.command-results  {"id", "worker", "ok", "detail"}
 
-A command is forevery worker. Its ``id`` names it: a worker that gets the same command again changes nothing more.
+A command is for every worker. Its ``id`` names it: a worker that gets the same command again changes nothing more.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What keeps others away from a session of Spark: whoever reaches one of its ports without the secret is told nothing.
 
-Without one Spark runs what it is sent, forevery process of this machine, and on a cluster forevery machine that
+Without one Spark runs what it is sent, for every process of this machine, and on a cluster for every machine that
 reaches it. Local, on Kubernetes and on YARN Spark makes a secret for each start, and hands it to its executors itself;
 the daemons of a standalone cluster have one of their own, which is told to the runner too.
 """

@@ -104,7 +104,7 @@ class Job:
 
 QUERIES_KEPT = 256
 """Of how many queries a process keeps what it has made of their jobs. Queries take turns, so of one more than are kept
-each would be made anew forevery batch.
+each would be made anew for every batch.
 """
 
 

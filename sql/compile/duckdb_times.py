@@ -15,7 +15,7 @@ _ROWS = "rows"
 
 
 def in_windows(node: Window, rows: exp.Select) -> exp.Select:
-    """TUMBLE and HOP: each row once forevery window, the last that begins at or before its time, and those before
+    """TUMBLE and HOP: each row once for every window, the last that begins at or before its time, and those before
     that hold it too.
     """
     time, windows = quoted(node.time), node.windows

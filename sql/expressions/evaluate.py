@@ -207,7 +207,7 @@ class RowMap:
     """Rows that pass ``where``, each with its columns computed anew.
 
     select     the columns of the result, each with its expression over the columns of the input
-    schema     the types of the result: the same forevery batch, empty or all NULL
+    schema     the types of the result: the same for every batch, empty or all NULL
     where      a condition over the input; NULL rejects
     on_reject  'drop', or 'delete' for upserts: a row that no longer passes takes its predecessor with it, so it
                becomes a delete of its primary key

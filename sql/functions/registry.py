@@ -41,7 +41,7 @@ class Row:
     build     the engine's SQL with places ``{0}``, ``{1}``, .. for the arguments, or ``{*}`` for all; one such template
               for each number of arguments; or Python, for what is computed from their types or from literals
     gives     the type of the result; None: as the engine has it
-    takes     what each argument is, ``text int``; the last holds for the rest, and ``any`` forevery value
+    takes     what each argument is, ``text int``; the last holds for the rest, and ``any`` for every value
     also      other names, parted by blanks
     differs   a wanted difference from the engine that the dialect comes from
     arity     where it is another than ``usage`` shows

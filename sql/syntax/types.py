@@ -257,7 +257,7 @@ _NAMES: Mapping[Rules, Mapping[pa.DataType, str]] = {
 
 
 def display(data_type: pa.DataType, rules: Rules) -> str:
-    """The name of an Arrow type; ``arrow(display(t, rules), rules)`` is t forevery type that a column can have."""
+    """The name of an Arrow type; ``arrow(display(t, rules), rules)`` is t for every type that a column can have."""
     name = _NAMES[rules].get(data_type)
     if name is not None:
         return name

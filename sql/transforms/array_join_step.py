@@ -19,7 +19,7 @@ from dovetail.sql.transforms.static_join_step import default_of
 
 @dataclass(frozen=True)
 class ArrayJoinStep:
-    """Each row once forevery place in the longest of its ``arrays``, with the elements at this place.
+    """Each row once for every place in the longest of its ``arrays``, with the elements at this place.
 
     An array that has ended is padded with NULL. A row without elements (its arrays are empty, or NULL) is left out,
     unless ``left``: then it leaves once, each element the default of its type, or NULL, as ``pad`` says.

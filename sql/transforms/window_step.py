@@ -16,7 +16,7 @@ from dovetail.sql.plan.window_shape import WindowShape
 
 @dataclass(frozen=True)
 class WindowStep:
-    """Each row once forevery window that holds its ``time``, with the columns ``start`` and ``end`` of that window.
+    """Each row once for every window that holds its ``time``, with the columns ``start`` and ``end`` of that window.
 
     A row whose time is NULL is in none; where windows begin further apart than they are long some others are in none
     either.

@@ -1,4 +1,4 @@
-"""The external databases of a case: a real table forevery dictionary and lookup table, filled by ``source`` steps."""
+"""The external databases of a case: a real table for every dictionary and lookup table, filled by ``source`` steps."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class MemoryHost:
 
     @cached_property
     def databases(self) -> Mapping[str, Database]:
-        """An SQLite file stands forevery server."""
+        """An SQLite file stands for every server."""
         file = self.folder / "source.db"
         database = SqlDatabase("sqlite", {"path": str(file)}, sa.create_engine(f"sqlite:///{file}"))
         return {"mysql": database, "clickhouse": database}

@@ -16,6 +16,7 @@ from tests.test_layers import PRESENT
 REFUSED = {
     "anew": "again",
     "for ever": "forever",
+    "forever[a-z]+": "for every",
     r"hangs? on": "depends on",
     r"(?<!there )is none(?=[ .,;:])": "is not one",
     r"mend(s|ed|ing)?": "fix",

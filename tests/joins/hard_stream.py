@@ -1,4 +1,4 @@
-"""One hard stream forevery kind of join: nulls, duplicates, equal timestamps, retractions, late rows.
+"""One hard stream for every kind of join: nulls, duplicates, equal timestamps, retractions, late rows.
 
 Each kind states in its own file what leaves, batch by batch. A row is (key, id, time); a line of the output is written
 as ``+ 1 a 10 | 1 r 10``: the sign of its count, the left columns, the right ones, ``-`` for NULL.

@@ -1,4 +1,4 @@
-"""The cutting law: the same rows in one batch, or cut at every place, come to the same, forevery updating operator."""
+"""The cutting law: the same rows in one batch, or cut at every place, come to the same, for every updating operator."""
 
 from __future__ import annotations
 

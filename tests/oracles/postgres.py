@@ -1,4 +1,4 @@
-"""PostgreSQL as an oracle: the value of an expression forevery row, NULL where a call of it fails."""
+"""PostgreSQL as an oracle: the value of an expression for every row, NULL where a call of it fails."""
 
 from __future__ import annotations
 

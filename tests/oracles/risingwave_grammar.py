@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - lists of expressions
-"""What expressions of RisingWave are made of: forevery type its leaves, and forms over parts of other types.
+"""What expressions of RisingWave are made of: for every type its leaves, and forms over parts of other types.
 
 ``{int}`` in a form is a part of that type. The small types (``{few}``, ``{pos}``, ``{pattern}``, ``{zone}``) have only
 leaves: their values fit where others would fail on most rows.

@@ -1,4 +1,4 @@
-"""The worker: a child process forevery running lookup query of the catalog.
+"""The worker: a child process for every running lookup query of the catalog.
 
 Several workers share the queries: their children are members of one consumer group, over which the partitions of the
 input spread. What is said of a query as a whole, that it is paused or gone, is said by the worker that ends last.

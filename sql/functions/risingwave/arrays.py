@@ -224,7 +224,7 @@ FUNCTIONS: Table = (
     Row("array_cat(a, b)", "one after another", lambda given: concatenated(_list(given[0]), _list(given[1]))),
     Row("array_remove(array, a)", "without the elements that equal it",
         _of_element("list_filter({0}, lambda e_: e_ IS DISTINCT FROM {1})")),
-    Row("array_replace(array, a, b)", "with b forevery a", _replaced),
+    Row("array_replace(array, a, b)", "with b for every a", _replaced),
     Row("array_position(array, a[, from])", "where the element is first; NULL where it is not", _position),
     Row("array_positions(array, a)", "where the element is", _positions),
     Row("array_distinct(array)", "each element once, in the order in which they come first", _of_list(_FIRSTS)),

@@ -17,7 +17,7 @@ from dovetail.sql.plan.nodes.node import Chained, Node, names_read, over
 
 @dataclass(frozen=True)
 class ArrayJoin(Chained):
-    """Each row of ``input`` once forevery place in the longest of its ``arrays``, with the elements at this place; an
+    """Each row of ``input`` once for every place in the longest of its ``arrays``, with the elements at this place; an
     array that has ended gives NULL. A row without elements is left out, unless ``left``: it then has the default of
     each type, or NULL, as ``pad`` says. NULL is an array without elements.
 

@@ -20,7 +20,7 @@ from dovetail.sql.plan.window_shape import WindowShape
 
 @dataclass(frozen=True)
 class Window(Chained):
-    """TUMBLE or HOP: each row of ``input`` once forevery window that holds its ``time``, with the columns ``start``
+    """TUMBLE or HOP: each row of ``input`` once for every window that holds its ``time``, with the columns ``start``
     and ``end`` of this window. A row without a time is in none.
     """
 

@@ -10,7 +10,7 @@ from dovetail.sql.plan.nodes.delta_steps import Conditions, InputCopy
 
 Path = tuple[int, ...]
 MOST_INPUTS = 6
-"""Of more there are too many paths, and each has a step, that is a stage, forevery other input."""
+"""Of more there are too many paths, and each has a step, that is a stage, for every other input."""
 _ROUNDS = 8
 
 

@@ -48,7 +48,7 @@ _GIVEN: Mapping[tuple[type, str], Any] = {
 
 
 def variants_of(kind: type) -> Iterator[Variant]:
-    """Of the nodes of a kind: at least one pair forevery member, however deep, but for those of its inputs."""
+    """Of the nodes of a kind: at least one pair for every member, however deep, but for those of its inputs."""
     for path, one, other in _of_members(kind):
         yield Variant(f"{kind.__name__}{path}", one, other)
 
