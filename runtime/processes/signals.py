@@ -8,7 +8,7 @@ from types import FrameType
 
 
 def stop_on_signals(stopped: threading.Event) -> None:
-    """Let SIGTERM and Ctrl-C set ``stopped``, for which nobody may be waiting yet.
+    """Let SIGTERM and Ctrl-C set ``stopped``, which nobody waits for yet.
 
     Wait for it with a timeout: a signal that comes as a wait begins does not end that wait.
     """

@@ -82,10 +82,7 @@ def relation_rows(
             first_offsets=part.first_offsets,
             without=part.without,
         )
-    if found.rejected:
-        context.say(
-            f"{found.rejected} of {found.records} records of {stream.topic} could not be used, and were left out"
-        )
+    context.say_left_out(stream.topic, found.rejected, found.records)
     return found.rows if part is None else _with_all_columns(stream, found.rows)
 
 

@@ -71,6 +71,11 @@ class Context:
     say: Say = silent
     confirm: Confirm = unasked
 
+    def say_left_out(self, topic: str, rejected: int, records: int) -> None:
+        """That of ``records`` records of a topic, ``rejected`` could not be used."""
+        if rejected:
+            self.say(f"{rejected} of {records} records of {topic} could not be used, and were left out")
+
     @cached_property
     def topics(self) -> TopicAdmin:
         return TopicAdmin(self.brokers, self.settings.broker_timeout_s)

@@ -225,7 +225,7 @@ class TopicHistory:
 
     def _content(self, cut: PartitionOffsets) -> pa.Table:
         found = read_topic(self.context.brokers, self.stream.schema, self.topic, cut, first_offsets=self.begins)
-        self._say_rejected(found.rejected)
+        self.context.say_left_out(self.topic, found.rejected, found.records)
         return found.rows
 
     def _written_between(self, first: PartitionOffsets, last: PartitionOffsets) -> Changes:
@@ -233,7 +233,8 @@ class TopicHistory:
         decoder = Decoder(schema, tuple(column.name for column in schema.columns), schemas_of(self.context.brokers))
         read = TopicReader(self.context.brokers, self.topic, first, headed=decoder.headed).until(last)
         decoded = [decoder.decode(records) for records in read]
-        self._say_rejected(sum(part.rejected.num_rows for part in decoded))
+        rejected = sum(part.rejected.num_rows for part in decoded)
+        self.context.say_left_out(self.topic, rejected, rejected + sum(part.rows.num_rows for part in decoded))
         parts = [Changes(part.rows.drop_columns([ARRIVAL])) for part in decoded]
         nothing = Changes.of(self._declared(changes_schema(schema).empty_table()))
         return Changes.concat([nothing, *parts]).consolidated()
@@ -248,7 +249,3 @@ class TopicHistory:
         signs = pa.array(np.sign(changes.deltas), pa.int8()).take(places)
         columns = [*changes.rows.take(places).columns, signs]
         return pa.table(columns, schema=changes_schema(self.stream.schema))
-
-    def _say_rejected(self, count: int) -> None:
-        if count:
-            self.context.say(f"{count} records of {self.topic} could not be used, and were left out")

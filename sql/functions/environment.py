@@ -59,10 +59,12 @@ class Environment:
 
     def _over_values(self, call: exp.Expr) -> exp.Expr:
         """An aggregate over values of the types of those within it, as a window function over groups has them."""
+        parts = (call.this if isinstance(call, exp.Filter) else call).iter_expressions()
+        if all(next(aggregates_in(part), None) is None for part in parts):
+            return call
         made = call.copy()
         for part in list((made.this if isinstance(made, exp.Filter) else made).iter_expressions()):
-            if next(aggregates_in(part), None) is not None:
-                part.replace(part.copy().transform(self._value))
+            part.replace(part.copy().transform(self._value))
         return made
 
     def aggregate_type(self, tree: exp.Expr) -> pa.DataType | None:

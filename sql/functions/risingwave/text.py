@@ -120,32 +120,22 @@ def _substring(given: Sequence[Typed]) -> Typed:
     if len(given) == 2 and (kind_of(given[1]) == TEXT):
         return _matched_part(given)
     if kind_of(given[0]) == BYTES:
-        return _part_of_bytes(given)
-    text, start = argument(given[0], "text"), argument(given[1], "int")
+        value, part = given[0], "unhex(substring(hex({0}), 2 * %s - 1%s))"
+        from_start, some = part % (_FIRST, ""), part % (_FIRST, f", 2 * {_SIZE}")
+    else:
+        value = argument(given[0], "text")
+        from_start, some = f"substring({{0}}, {_FIRST})", f"substring({{0}}, {_FIRST}, {_SIZE})"
+    start = argument(given[1], "int")
     if len(given) == 2:
-        return typed(text, "CASE WHEN {1} < 1 THEN {0} ELSE substring({0}, {1}) END", [text.tree, start.tree], TEXT)
+        return typed(value, f"CASE WHEN {{1}} IS NOT NULL THEN {from_start} END", [value.tree, start.tree], value.type)
     size = argument(given[2], "int")
-    template = (
-        "CASE WHEN {2} >= 0 THEN CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE substring({0}, "
-        "greatest(CAST({1} AS BIGINT), 1), "
-        "greatest(CAST({1} AS BIGINT) + {2} - greatest(CAST({1} AS BIGINT), 1), 0)) END END"
-    )
-    return typed(text, template, [text.tree, start.tree, size.tree], TEXT)
+    template = f"CASE WHEN {{2}} >= 0 AND {{1}} IS NOT NULL THEN {some} END"
+    return typed(value, template, [value.tree, start.tree, size.tree], value.type)
 
 
-def _part_of_bytes(given: Sequence[Typed]) -> Typed:
-    """As of a text, by two digits for each byte."""
-    value, start = given[0], argument(given[1], "int")
-    if len(given) == 2:
-        template = "unhex(substring(hex({0}), CASE WHEN {1} < 1 THEN 1 ELSE 2 * CAST({1} AS BIGINT) - 1 END))"
-        return typed(value, f"CASE WHEN {{1}} IS NOT NULL THEN {template} END", [value.tree, start.tree], BYTES)
-    size = argument(given[2], "int")
-    template = (
-        "CASE WHEN {2} >= 0 AND {1} IS NOT NULL THEN unhex(substring(hex({0}), "
-        "2 * greatest(CAST({1} AS BIGINT), 1) - 1, "
-        "2 * greatest(CAST({1} AS BIGINT) + {2} - greatest(CAST({1} AS BIGINT), 1), 0))) END"
-    )
-    return typed(value, template, [value.tree, start.tree, size.tree], BYTES)
+_FIRST = "greatest(CAST({1} AS BIGINT), 1)"
+_SIZE = f"greatest(CAST({{1}} AS BIGINT) + {{2}} - {_FIRST}, 0)"
+"""Where a part begins, and how long it is, that may be said to begin before the first position."""
 
 
 def _groups(pattern: str) -> int:
