@@ -17,7 +17,7 @@ from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import WIRE_DELTA, StreamSchema
 
 FIX = "a time, '2026-11-24 10:00:00' or now() - INTERVAL '1' hour, or the last record of each partition, '0@123, 1@99'"
-_RECORDS = re.compile(r"\s*\d+@(\d+|-1)(\s*,\s*\d+@(\d+|-1))*\s*")
+_RECORD = re.compile(r"(\d{1,9})@(\d{1,18}|-1)")
 _MILLISECONDS_FROM = 10**11
 """A number that is not smaller counts milliseconds: as seconds it would be of the year 5138."""
 _LAST_MS = 253_402_300_799_999
@@ -76,9 +76,9 @@ class Past:
 
 def moment_of_text(text: str, place: str) -> Moment:
     """Raises SqlError where ``text`` is none. A time without a zone is UTC."""
-    if _RECORDS.fullmatch(text):
-        pairs = [pair.split("@") for pair in text.split(",")]
-        last = {int(partition): int(offset) for partition, offset in pairs}
+    pairs = [found for part in text.split(",") if (found := _RECORD.fullmatch(part.strip()))]
+    if len(pairs) == text.count(",") + 1:
+        last = {int(pair[1]): int(pair[2]) for pair in pairs}
         if len(last) < len(pairs):
             raise SqlError(f"'{text}' names a partition twice", where=place, fix="one record of each partition")
         return AtRecords(last)
@@ -91,7 +91,7 @@ def moment_of_text(text: str, place: str) -> Moment:
 
 def moment_of_number(number: float) -> Moment:
     """``number``: seconds since 1970, or milliseconds where it is too large for that."""
-    return AtTime(min(int(number if number >= _MILLISECONDS_FROM else number * 1000), _LAST_MS))
+    return AtTime(int(min(number if number >= _MILLISECONDS_FROM else number * 1000, _LAST_MS)))
 
 
 def moment_of_time(time: datetime) -> AtTime:
