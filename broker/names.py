@@ -6,6 +6,8 @@ from dovetail.changelog.dead_letter import topic_of as dead_letter_topic
 
 MARKS_TOPIC = "dovetail.marks"
 """Nobody writes to it: commit marks are offsets of it."""
+MARKS_PARTITIONS = 64
+"""It gets more where a query has more buckets."""
 
 
 def memo_topic(query: str) -> str:

@@ -60,7 +60,7 @@ def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
     lease = catalog.leadership(Engine.SPARK.value)
     away = set()
     if lease is None or not now_ms < lease.until_ms <= now_ms + _FURTHEST_MS:
-        away.add(Engine.SPARK.value)
+        away |= {Engine.SPARK.value, Engine.DATAGEN.value}
     if not live_workers(catalog, now_ms):
         away.add(Engine.FAUST.value)
     return away
@@ -68,8 +68,7 @@ def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
 
 def query_status(query: Query, away: Set[str]) -> QueryStatus:
     if query.engine in away and query.actual not in _AT_REST:
-        runner = "lookup worker" if query.engine == Engine.FAUST else "Spark runner"
-        return QueryStatus(query, DOWN, f"no {runner} has given a sign of life for 10 s")
+        return QueryStatus(query, DOWN, f"no {Engine(query.engine).process} has given a sign of life for 10 s")
     return QueryStatus(query, query.actual.value, _why(query))
 
 

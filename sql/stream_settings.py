@@ -18,7 +18,7 @@ from dovetail.changelog.suggest import nearest, suggestion
 from dovetail.sql.query_settings import milliseconds_of
 from dovetail.sql.syntax.parse import as_shown
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import CreateStream
+from dovetail.sql.syntax.statements import DATAGEN, FIELDS, CreateStream
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ _KEYS = "write the keys as JSON objects: docs/topics.md says how"
 _KEY_FORMATS = tuple(name for kind in FORMATS if kind.of_keys for name in kind.data_format)
 _KEY_ENCODINGS = tuple(name for kind in FORMATS if kind.of_keys for name in kind.encode)
 _KAFKA = "records come from Kafka: any client writes them, and so does INSERT"
+_OF_DATAGEN = (
+    *("datagen.rows.per.second", "datagen.split.num", "eps", "interval_time", "rows-per-second", "number-of-rows"),
+)
+"""Of rows that are generated; as many splits as are asked for make the same rows as one."""
 STREAM_SETTINGS = (
     StreamSetting("mode", Rules.TIMEPLUS),
     StreamSetting("event_time_column", Rules.TIMEPLUS),
@@ -53,7 +57,8 @@ STREAM_SETTINGS = (
     StreamSetting("replication_factor", None),
     StreamSetting(RETENTION, None),
     StreamSetting(HISTORY, None),
-    StreamSetting("connector", Rules.RISINGWAVE, ("kafka",), _KAFKA),
+    StreamSetting("connector", None, ("kafka", DATAGEN), _KAFKA),
+    *(StreamSetting(name, None) for name in _OF_DATAGEN),
     StreamSetting("properties.bootstrap.server", Rules.RISINGWAVE),
     StreamSetting("kafka.topic", Rules.RISINGWAVE),
     StreamSetting("kafka.brokers", Rules.RISINGWAVE),
@@ -88,7 +93,7 @@ def expect_settings(statement: CreateStream) -> None:
     where = "SETTINGS" if statement.rules is Rules.TIMEPLUS else "WITH, FORMAT, ENCODE"
     known = {one.name: one for one in STREAM_SETTINGS if one.rules in (None, statement.rules)}
     for name, value in statement.settings.items():
-        if name.startswith(OPTION) or (_is_of_the_client(name) and name not in known):
+        if name.startswith((OPTION, FIELDS)) or (_is_of_the_client(name) and name not in known):
             continue
         setting = known.get(name)
         if setting is None:
@@ -96,11 +101,28 @@ def expect_settings(statement: CreateStream) -> None:
         if setting.choices and str(value).lower() not in setting.choices:
             taken = " or ".join(setting.choices)
             raise Unsupported(f"{name} cannot be {value}, only {taken}", where=where, fix=_fix(setting, str(value)))
+    _expect_generated(statement, where)
     _expect_options(statement, where)
     _expect_single(statement, where)
     _expect_envelope(statement, where)
     _expect_key(statement, where)
     _expect_kept(statement, where)
+
+
+def _expect_generated(statement: CreateStream, where: str) -> None:
+    """Raises SqlError where the rows cannot be generated as they are declared, or are not to be, and it is said how."""
+    if statement.generated:
+        from dovetail.sql.datagen.row_generator import RowGenerator  # noqa: PLC0415 - the planner is for who needs it
+
+        RowGenerator.of(statement)
+        return
+    for name in statement.settings:
+        if name in _OF_DATAGEN or name.startswith(FIELDS):
+            raise Unsupported(
+                f"{name} is for rows that are generated",
+                where=where,
+                fix=f"WITH (connector = '{DATAGEN}', ..), or leave it out",
+            )
 
 
 def kept_ms(statement: CreateStream, setting: str) -> int | None:

@@ -30,6 +30,7 @@ from dovetail.dictionaries.cache.cold.invalidation_listener import Listener
 from dovetail.dictionaries.cache.cold.key_locks import Lease, LeaseKeeper
 from dovetail.dictionaries.cache.filling.renewal import BackgroundRenewal
 from dovetail.dictionaries.layouts.reloader import Reloader
+from dovetail.runtime.generated_streams import GeneratedStream
 from dovetail.runtime.health_server import HealthServer, HealthStatus, own_requests_only
 from dovetail.runtime.processes.listener import listening
 from dovetail.runtime.sole_holder import SoleHolder
@@ -46,7 +47,7 @@ from dovetail.spark_jobs.rescaling import rescale
 from dovetail.spark_jobs.runner.executor_watch import ExecutorWatch
 from dovetail.spark_jobs.runner.jvm_watch import JvmUse, JvmWatch
 from dovetail.spark_jobs.source.ends_watch import EndsAnswer, EndsWatch, WatchedEnds
-from dovetail.sql.catalog import Catalog
+from dovetail.sql.catalog import Catalog, Query
 from tests.dictionaries.cache_world import definition
 from tests.paths import ROOT
 from tests.services.serve.world import World
@@ -135,6 +136,15 @@ def sole_holder(fault: Fault, folder: Path) -> Iterator[None]:
         holder = SoleHolder(catalog, "spark", "running it", lost=lambda _: None)
         yield
         holder.release()
+
+
+@contextmanager
+def generated_stream(fault: Fault, _folder: Path) -> Iterator[None]:
+    fault.put_into(GeneratedStream, "_write")
+    query = Query("s", "CREATE TABLE s (a int) WITH (connector = 'datagen')", "", "", "s", "identity")
+    made = GeneratedStream(query, NOBODY)
+    yield
+    made.close()
 
 
 @contextmanager
@@ -268,6 +278,7 @@ LOOPS = {
     "dictionaries/cache/cold/key_locks.py": lease_keeper,
     "dictionaries/cache/filling/renewal.py": renewal,
     "dictionaries/layouts/reloader.py": reloader,
+    "runtime/generated_streams.py": generated_stream,
     "runtime/health_server.py": health_server,
     "runtime/sole_holder.py": sole_holder,
     "runtime/storage/watch.py": store_watch,

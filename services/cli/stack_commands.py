@@ -25,8 +25,6 @@ from dovetail.services.stack.state import Phase
 from dovetail.sql.catalog import Actual, Catalog
 from dovetail.sql.engines import Engine
 
-_ENGINES = {"spark": Engine.SPARK.value, "worker": Engine.FAUST.value}
-"""What the components run."""
 VIEW = "view"
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0
@@ -54,7 +52,8 @@ def up(without: Sequence[str]) -> None:
 
 def _stable(settings: Settings, stack: Stack, screen: Screen) -> list[QueryStatus]:
     """The queries of the engines that the stack runs, when they run or have failed, or the time is over."""
-    served = {_ENGINES.get(line.name) for line in stack.status() if line.phase is Phase.READY}
+    ready = {line.name for line in stack.status() if line.phase is Phase.READY}
+    served = {engine.value for engine in Engine if engine.component in ready}
     started_s = said_s = time.monotonic()
 
     def wait(left: list[QueryStatus]) -> bool:

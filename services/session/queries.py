@@ -34,10 +34,9 @@ def expect_runner(context: Context, engines: Collection[str]) -> None:
     for engine in sorted(engines):
         fault = context.runner_fault(engine)
         if fault:
-            component = "worker" if engine == Engine.FAUST else "spark"
             raise StackError(
                 f"no query can run: {fault}",
-                fix=f"dovetail up starts what is missing; dovetail logs {component} says more",
+                fix=f"dovetail up starts what is missing; dovetail logs {Engine(engine).component} says more",
             )
 
 
@@ -67,9 +66,9 @@ def _await(context: Context, query: Query, wanted: Actual, doing: str) -> None:
 
 
 def _not_taken_up(context: Context, query: Query, wanted: Actual) -> ServiceUnavailable:
-    runner = "lookup worker" if query.engine == Engine.FAUST else "runner"
+    process = Engine(query.engine).process
     return ServiceUnavailable(
-        f'the {runner} did not report "{query.name}" {wanted.value} within {context.settings.start_timeout_s:g} s',
+        f'the {process} did not report "{query.name}" {wanted.value} within {context.settings.start_timeout_s:g} s',
         where=f"query {query.name}",
         fix="dovetail status shows whether it runs; SHOW QUERIES shows how far the query is; "
         "DOVETAIL_START_TIMEOUT_S is the wait",

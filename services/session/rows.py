@@ -258,6 +258,10 @@ def _writable(context: Context, name: str) -> Stream:
         raise Unsupported(
             f'"{name}" is not a stream: its rows are made by its query', fix="INSERT INTO the streams that it reads"
         )
+    if definition.generated:
+        raise Unsupported(
+            f'the rows of "{name}" are generated', fix=f"PAUSE {name} and RESUME {name}; or CREATE a stream to write to"
+        )
     if definition.source:
         raise Unsupported(
             f'"{name}" is a source: its rows come from elsewhere', fix=f"CREATE TABLE {name} .. takes INSERT"

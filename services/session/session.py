@@ -111,8 +111,7 @@ def _runner_fault(stack: Stack, engine: str) -> str:
             f"this session works with Kafka at {named}, as DOVETAIL_BROKERS says, and the local stack with its own at "
             f"{kafka.endpoint}; dovetail down, then up, lets it work with the other"
         )
-    component, noun = ("worker", "lookup worker") if engine == Engine.FAUST else ("spark", "Spark runner")
-    runner = lines[component]
+    runner = lines[Engine(engine).component]
     if runner.phase is Phase.READY:
         return ""
-    return f"the {noun} {runner.reason or f'is {runner.phase.value}'}"
+    return f"the {Engine(engine).process} {runner.reason or f'is {runner.phase.value}'}"

@@ -7,17 +7,20 @@ from dataclasses import replace
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicShape, config_for
 from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
+from dovetail.changelog.schema import Kind
 from dovetail.services.session import topics
 from dovetail.services.session.alter.readers import expect_read_alike
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import expect_disposable
+from dovetail.services.session.queries import await_running, expect_runner
 from dovetail.services.session.result import Done
 from dovetail.services.session.schemas.columns_of_schema import with_columns
 from dovetail.services.session.schemas.registration import expect_schema
-from dovetail.sql.catalog import Relation
+from dovetail.sql.catalog import Desired, Query, Relation
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.catalog.stored_topics import topic_of
-from dovetail.sql.stream_settings import HISTORY, RETENTION, expect_settings, kept_ms
+from dovetail.sql.engines import Engine
+from dovetail.sql.stream_settings import HISTORY, RETENTION, expect_settings, kept_ms, kept_text
 from dovetail.sql.syntax.alterations import altered
 from dovetail.sql.syntax.statements import (
     AlterStream,
@@ -27,6 +30,7 @@ from dovetail.sql.syntax.statements import (
 )
 
 _SHORTEST_SEGMENT_MS = 60_000
+_GENERATED_MS = 3_600_000
 _OF_SETTINGS = ("retention.ms", "segment.ms", "min.compaction.lag.ms")
 """What settings of a stream say of its topic."""
 
@@ -41,20 +45,30 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
         statement = with_columns(context, statement)
     expect_settings(statement)
     expect_schema(context, statement)
+    return _over_its_topic(context, statement) if statement.external else _over_own_topic(context, statement, existing)
+
+
+def _over_its_topic(context: Context, statement: CreateStream) -> Done:
     topic = statement.topic or statement.name
-    if statement.external:
-        _refuse_other_brokers(context, statement)
-        _refuse_to_empty(statement)
-        context.topics.expect(topic)
-        context.catalog.create(statement, now_ms=context.now_ms)
-        return Done(f"created {_noun(statement)} {statement.name} over topic {topic}")
+    _refuse_other_brokers(context, statement)
+    _refuse_to_empty(statement)
+    context.topics.expect(topic)
+    context.catalog.create(statement, now_ms=context.now_ms)
+    return Done(f"created {_noun(statement)} {statement.name} over topic {topic}")
+
+
+def _over_own_topic(context: Context, statement: CreateStream, existing: Relation | None) -> Done:
+    topic = statement.topic or statement.name
+    query = _generating(statement, topic) if statement.generated else None
+    if query is not None:
+        expect_runner(context, {query.engine})
     shape = _shape(statement)
     there = topic in context.topics.partitions()
     if there and statement.with_data:
         expect_disposable(context, topic, order="WITH DATA", but=statement.name)
     elif existing is not None:
         _expect_same_policy(statement, existing.definition)
-    context.catalog.create(statement, now_ms=context.now_ms)
+    context.catalog.create(statement, now_ms=context.now_ms, query=query)
     try:
         if there and statement.with_data:
             topics.delete(context, [topic])
@@ -64,7 +78,23 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
     except DovetailError:
         context.catalog.drop(Drop("stream", statement.name), now_ms=context.now_ms)
         raise
+    if query is not None:
+        context.catalog.want(query.name, Desired.RUNNING, now_ms=context.now_ms)
+        await_running(context, query.name)
     return Done(f"{_created(statement, existing)}{'' if made else _over_records(statement, topic, existing)}")
+
+
+def _generating(statement: CreateStream, topic: str) -> Query:
+    """What writes the rows of the stream, once there is a place for them."""
+    return Query(
+        statement.name,
+        sql=kept_text(statement),
+        plan="",
+        fingerprint="",
+        topic=topic,
+        engine=Engine.DATAGEN.value,
+        desired=Desired.PAUSED,
+    )
 
 
 def _differences(existing: RelationDefinition, wanted: CreateStream) -> str:
@@ -143,7 +173,11 @@ def _shape(statement: CreateStream) -> TopicShape:
 
 def _config(statement: CreateStream) -> dict[str, str]:
     config = config_for(statement.kind, by_version=bool(statement.version))
-    if (age_ms := kept_ms(statement, RETENTION)) is not None:
+    age_ms = kept_ms(statement, RETENTION)
+    if age_ms is None and statement.generated and statement.kind is Kind.APPEND:
+        # Rows without end, of which nobody has said how many the disk has room for.
+        age_ms = _GENERATED_MS
+    if age_ms is not None:
         # Kafka lets go of whole segments: a record stays a tenth longer at the most.
         config |= {"retention.ms": str(age_ms), "segment.ms": str(max(age_ms // 10, _SHORTEST_SEGMENT_MS))}
     if (age_ms := kept_ms(statement, HISTORY)) is not None:

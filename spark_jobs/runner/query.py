@@ -21,7 +21,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from dovetail.broker import clients, topics
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.clients import Admin
-from dovetail.broker.names import MARKS_TOPIC
+from dovetail.broker.names import MARKS_PARTITIONS, MARKS_TOPIC
 from dovetail.broker.query_origin import QueryOrigin
 from dovetail.broker.start_offsets import Beginning, least_offsets, resolved_first_offsets
 from dovetail.broker.topics import Offsets
@@ -59,8 +59,6 @@ from dovetail.spark_jobs.state.seed import Seed
 from dovetail.spark_jobs.state.uncommitted import forget_uncommitted
 
 _LOG = logging.getLogger("dovetail.runner")
-MARKS_PARTITIONS = 64
-"""At the first start of all; a query of more buckets widens it."""
 _LOOK_S = 0.05
 _LAST_CALL_S = 2.0
 _LITTLE = 300_000

@@ -29,6 +29,7 @@ from dovetail.changelog.work.backoff import Backoff
 from dovetail.joins.dataflow.graph import Dataflow
 from dovetail.joins.host.activity import Activity
 from dovetail.runtime.clock import now_ms
+from dovetail.runtime.generated_streams import GeneratedStreams
 from dovetail.runtime.health_server import HealthServer, HealthStatus, own_requests_only
 from dovetail.runtime.leases import Leases
 from dovetail.runtime.logs.query_logs import QueryLog
@@ -129,6 +130,7 @@ class Runner:
             self._launcher, self._running, self._tasks, noted=self._report_progress, trouble=lambda: self.trouble
         )
         self._packs.tidy()
+        self._generated = GeneratedStreams(catalog, settings.brokers)
         self._reconciler = Reconciler(
             catalog,
             Engine.SPARK,
@@ -144,6 +146,7 @@ class Runner:
         if self._packs.wanted:
             self._look_at_packs()
         self._reconciler.look()
+        self._generated.look()
         self._inactivity.look()
         self.looked_s = time.monotonic()
 
@@ -180,6 +183,7 @@ class Runner:
         self._end_watches()
         ran = [query for query in self._catalog.queries() if query.id in self._running]
         self._packs.stop_all()
+        self._generated.stop()
         for query in ran:
             self._stop(query)
             self._report(query, Actual.STOPPED)

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from dovetail.sql.catalog import stored_queries
 from dovetail.sql.catalog.metadata_tables import LEADERS
 from dovetail.sql.catalog.records import Leadership
+from dovetail.sql.engines import Engine
 
 
 def find(connection: Connection, name: str) -> Leadership | None:
@@ -33,7 +34,9 @@ def take(connection: Connection, wanted: Leadership, now_ms: int, after: int | N
     taken = replace(wanted, epoch=1 if held is None else held.epoch + 1)
     connection.execute(LEADERS.delete().where(LEADERS.c.name == wanted.name))
     connection.execute(LEADERS.insert().values(asdict(taken)))
-    stored_queries.note_runner_gone(connection, wanted.name)
+    for engine in Engine:
+        if engine.component == wanted.name:
+            stored_queries.note_runner_gone(connection, engine)
     return taken
 
 

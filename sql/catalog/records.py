@@ -149,7 +149,7 @@ class Query:
     progress     what the runner reports, as JSON: rows in and out, offsets, rates
     restarts     how often its environment has ended it, and it was started again
     next_try_ms  when it is started again, while it is recovering; 0 while that goes on
-    engine       who runs it: 'spark', or 'faust' (the lookup workers)
+    engine       who runs it: 'spark', 'faust' (the lookup workers), or 'datagen' (of a stream whose rows are generated)
     view         what it is a fragment of: ``sql`` planned under this name has a fragment called ``name``
     lease_ms     until when somebody answers for it, who says so again and again; 0: it lives until it is dropped
     """

@@ -22,6 +22,10 @@ from dovetail.sql.syntax.rules import Rules
 
 Setting = str | int | float | bool
 Settings = Mapping[str, Setting]
+DATAGEN = "datagen"
+"""The connector of streams whose rows are generated."""
+FIELDS = "fields."
+"""How settings begin that say of which values a generated column is: ``fields.<column>.<option>``."""
 Literal = Any
 """A Python value written as a literal: None, bool, int, float, Decimal, str, list or dict."""
 
@@ -91,7 +95,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class CreateStream:
-    """CREATE [MUTABLE | EXTERNAL] STREAM (Timeplus rules), CREATE TABLE and CREATE SOURCE (RisingWave rules).
+    """CREATE [MUTABLE | EXTERNAL | RANDOM] STREAM (Timeplus rules), CREATE TABLE and CREATE SOURCE (RisingWave rules).
 
     columns      as declared, without the reserved ``_tp_time``, ``_tp_delta`` and ``_tp_sn``
     mutable      whether rows can be updated and deleted: MUTABLE STREAM, and TABLE unless APPEND ONLY
@@ -103,6 +107,7 @@ class CreateStream:
     event_time   the column that gives ``_tp_time``: the setting ``event_time_column``, or the WATERMARK column
     settings     SETTINGS and WITH (..) together, by name in lower case
     with_data    WITH DATA: its topic is emptied, if Dovetail has made it
+    expressions  of a RANDOM STREAM: what the values of columns are made by, by column
     of_schema    there are more columns, those of the newest schema of the topic's values; none of the catalog is so
     spans        what stands in the brackets behind the name; what is no column has no name
     """
@@ -127,8 +132,14 @@ class CreateStream:
     with_data: bool = False
     text: str = ""
     included: tuple[Included, ...] = ()
+    expressions: Mapping[str, exp.Expr] = field(default_factory=dict)
     of_schema: bool = False
     spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def generated(self) -> bool:
+        """Whether its rows are made here, and written by nobody else."""
+        return self.settings.get("connector") == DATAGEN
 
     @property
     def version(self) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, field
@@ -21,6 +22,11 @@ from dovetail.services.session import Rows, Session
 from dovetail.services.session.result import Text
 from dovetail.services.stack import Stack
 from dovetail.services.stack.temporary import temporary_settings
+from dovetail.sql.catalog import Query
+from dovetail.sql.datagen.row_generator import RowGenerator
+from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream
 from tests.docs.pages import DOCS, Page
 from tests.docs.test_use_cases import settle
 from tests.paths import ROOT
@@ -61,8 +67,10 @@ class Place:
             text = text.replace(name, value)
         with Session.open(self.settings) as session:
             *_, last = session.run(text)
-            if "INSERT" in text:
-                settle(session, [query.view for query in session.context.catalog.queries()])
+            await_generated(session)
+            if "INSERT" in text or "MATERIALIZED VIEW" in text:
+                queries = session.context.catalog.queries()
+                settle(session, [query.view for query in queries if query.engine != Engine.DATAGEN])
         match last:
             case Text():
                 return f"{last.text}\n"
@@ -120,6 +128,23 @@ class Place:
         self.settings = temporary_settings(folder, brokers=self.stack.endpoint("kafka"), buckets=1)
         self.opened.callback(Stack(self.settings).down)
         return None
+
+
+def await_generated(session: Session) -> None:
+    """Until the streams whose rows have an end have come to it: what a reader does not notice."""
+    end_s = time.monotonic() + _COMMAND_S
+    for query in session.context.catalog.queries():
+        if query.engine == Engine.DATAGEN:
+            definition = parse_one(query.sql)
+            assert isinstance(definition, CreateStream)
+            last = RowGenerator.of(definition).last
+            while last is not None and _rows_out(session.context.catalog.query(query.name)) <= last:
+                assert time.monotonic() < end_s
+                time.sleep(0.1)
+
+
+def _rows_out(query: Query) -> int:
+    return int(query.progress.get("counts", {}).get("rows_out", 0))
 
 
 SHOP = "shop"

@@ -55,7 +55,8 @@ def test_when_the_time_of_day_is_set_the_next_sign_of_life_is_the_one_that_count
 def test_a_runner_that_has_just_begun_runs_no_query_until_it_says_so(catalog: Catalog) -> None:
     """Else `up` would take the word of the one before it, and say that all is well while nothing runs yet."""
     catalog.take_leadership(Leadership(Engine.SPARK, "host:2", NOW_MS + 2 * LEASE_MS), now_ms=NOW_MS + LEASE_MS + 1)
-    of_spark, of_faust = query_statuses(catalog, NOW_MS)
+    of_spark, of_faust, generated = query_statuses(catalog, NOW_MS)
+    assert generated.state == Actual.RECOVERING
     assert (of_spark.state, of_spark.why) == (Actual.RECOVERING, "what ran it has gone")
     assert of_faust.state == Actual.RUNNING
     catalog.note_runner_gone(Engine.FAUST)

@@ -29,6 +29,7 @@ _CLOCKS = ("NOW", "NOW64", "CURRENT_TIMESTAMP", "PROCTIME")
 COLUMN_LIST = "the column list"
 """The clause in which a comma begins the next column."""
 _AFTER_COLUMNS = ("PRIMARY KEY", "SETTINGS", "WITH", "APPEND ONLY", "INCLUDE", "WATERMARK", "FORMAT", "ENCODE")
+_AFTER_DEFAULT = ("NOT", "PRIMARY", "FORMERLY", "CODEC", "COMMENT")
 RESERVED = (TIME, "_tp_delta", SEQUENCE)
 """Columns that every stream has of itself: a declaration of one adds nothing."""
 
@@ -48,6 +49,8 @@ class Elements:
     """The column that ksqlDB has in the key of records."""
     mentions: list[tuple[str, int]] = field(default_factory=list)
     """Columns named outside of their declaration, and where."""
+    expressions: dict[str, exp.Expr] | None = None
+    """Of a random stream, by column: what DEFAULT says its values are."""
     of_schema: bool = False
     """Whether the newest schema of the topic's values says which columns there are, besides those named."""
 
@@ -83,9 +86,9 @@ def elements(cursor: Cursor, rules: Rules) -> Elements:
     return found
 
 
-def elements_of_stream(cursor: Cursor, rules: Rules) -> Elements:
+def elements_of_stream(cursor: Cursor, rules: Rules, *, random: bool = False) -> Elements:
     """As ``elements``; or ``(*, ..)``, a list that names no column, or none at all: the columns of a schema."""
-    found = Elements(rules)
+    found = Elements(rules, expressions={} if random else None)
     if cursor.at(*_AFTER_COLUMNS):
         found.of_schema = True
         return found
@@ -192,6 +195,9 @@ def _with_option(cursor: Cursor, column: Column, found: Elements) -> Column:
     if cursor.accept("AS PROCTIME ( )"):
         return replace(column, record_time=_of_time(cursor, column, RecordTime.ALWAYS))
     if cursor.accept("DEFAULT"):
+        if found.expressions is not None and column.name not in RESERVED:
+            found.expressions[column.name] = _random(cursor, column.name)
+            return column
         if cursor.word() in _CLOCKS:
             return replace(column, record_time=_clock(cursor, column))
         return replace(column, default=_default(cursor, column.name, found))
@@ -253,7 +259,7 @@ def _refuse_option(cursor: Cursor, name: str) -> NoReturn:
 def _default(cursor: Cursor, name: str, found: Elements) -> str | None:
     """The text of a literal; the default of ``_tp_time`` names the event time column instead."""
     offset = cursor.offset
-    tokens = cursor.nested_until("NOT", "PRIMARY", "FORMERLY", "CODEC", "COMMENT")
+    tokens = cursor.nested_until(*_AFTER_DEFAULT)
     texts = [str(token.text) for token in tokens]
     kinds = [token.token_type for token in tokens]
     if name == TIME and kinds in ([TokenType.VAR], [TokenType.IDENTIFIER]):
@@ -275,6 +281,15 @@ def _default(cursor: Cursor, name: str, found: Elements) -> str | None:
         )
     # Without a column to take it from, _tp_time is the time of the record.
     return None
+
+
+def _random(cursor: Cursor, name: str) -> exp.Expr:
+    """An expression, in which ``rand()`` and its like differ from row to row."""
+    offset = cursor.offset
+    tree = _expression(cursor, cursor.nested_until(*_AFTER_DEFAULT))
+    if tree is None:
+        cursor.fail(f'the values of "{name}" are no expression', fix="DEFAULT rand() % 100", offset=offset)
+    return tree
 
 
 def _expression(cursor: Cursor, tokens: list[Token]) -> exp.Expr | None:

@@ -50,6 +50,7 @@ def create(
         "STREAM",
         "MUTABLE STREAM",
         "EXTERNAL STREAM",
+        "RANDOM STREAM",
         "EXTERNAL TABLE",
         "TABLE",
         "SOURCE",

@@ -1,4 +1,4 @@
-"""CREATE [MUTABLE | EXTERNAL] STREAM: streams under Timeplus rules."""
+"""CREATE [MUTABLE | EXTERNAL | RANDOM] STREAM: streams under Timeplus rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_query_of
 from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause, with_clause
 from dovetail.sql.syntax.record_columns import check_parts
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import CreateStream, Setting
+from dovetail.sql.syntax.statements import DATAGEN, CreateStream, Setting
 
 MODES = {
     "append": Kind.APPEND,
@@ -32,20 +32,24 @@ KEYED = (Kind.UPSERT, Kind.CHANGELOG_KV)
 
 
 def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream:
-    """What follows CREATE [MUTABLE | EXTERNAL] STREAM; ``prefix`` is MUTABLE, EXTERNAL or ''."""
+    """What follows CREATE [MUTABLE | EXTERNAL | RANDOM] STREAM; ``prefix`` is MUTABLE, EXTERNAL, RANDOM or ''."""
     cursor.clause = " ".join(["CREATE", *prefix.split(), "STREAM"])
     if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
     start, name = cursor.offset, cursor.path("the name of a stream")
     refuse_query_of(cursor, "stream", name, start)
-    found = elements_of_stream(cursor, Rules.TIMEPLUS)
-    settings: dict[str, Setting] = {}
+    random = prefix == "RANDOM"
+    found = elements_of_stream(cursor, Rules.TIMEPLUS, random=random)
+    settings: dict[str, Setting] = {"connector": DATAGEN} if random else {}
     given: dict[str, Setting] = {}
     clause = cursor.clause
     while not cursor.done:
         if cursor.at("WITH ("):
             given = dict(with_clause(cursor))
             cursor.clause = clause
-            if ksql.TOPIC not in given:
+            if given.get("connector") == DATAGEN:
+                settings |= given
+                given = {}
+            elif ksql.TOPIC not in given:
                 cursor.fail_expecting(
                     "SETTINGS", fix="SETTINGS shards = 1; or, as ksqlDB has it, WITH (KAFKA_TOPIC = ..)"
                 )
@@ -57,6 +61,9 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
         settings |= ksql.settings_of_stream(cursor, stream, given, start, found.record_key)
     if prefix == "EXTERNAL":
         _check_type(cursor, settings, start)
+    if settings.get("connector", DATAGEN) != DATAGEN:
+        fix = "CREATE EXTERNAL STREAM .. SETTINGS type = 'kafka'; or, for generated rows, connector = 'datagen'"
+        cursor.fail(f"a stream has no connector {settings['connector']}", fix=fix, kind=Unsupported, offset=start)
     kind = Kind.UPSERT if prefix == "MUTABLE" else _kind_of_mode(cursor, settings, start)
     event_time = text_of(settings.get("event_time_column")) or found.event_time
     version = text_of(settings.get("version_column"))
@@ -80,6 +87,7 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
         if_not_exists=if_not_exists,
         or_replace=or_replace,
         included=tuple(found.included),
+        expressions=found.expressions or {},
         of_schema=found.of_schema,
     )
 

@@ -20,7 +20,7 @@ from dovetail.sql.syntax.grammar.settings import assignments, with_clause
 from dovetail.sql.syntax.grammar.streams import check, check_version, text_of
 from dovetail.sql.syntax.record_columns import include
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateTableAs, Index, Setting
+from dovetail.sql.syntax.statements import DATAGEN, CreateIndex, CreateStream, CreateTableAs, Index, Setting
 
 
 def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream | CreateTableAs:
@@ -46,7 +46,8 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
         else:
             _option(cursor, found, settings)
     _type_key(found, settings)
-    append_only = append_only or (source and not found.primary_key)
+    generated = settings.get("connector") == DATAGEN
+    append_only = append_only or ((source or generated) and not found.primary_key)
     kind = Kind.APPEND if append_only else Kind.UPSERT if found.primary_key else Kind.CHANGELOG
     event_time = found.watermark.column if found.watermark else None
     version = text_of(settings.get("version_column"))
@@ -59,7 +60,7 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
         rules=Rules.RISINGWAVE,
         primary_key=found.primary_key if kind == Kind.UPSERT else (),
         mutable=not append_only and not source,
-        external="connector" in settings,
+        external="connector" in settings and not generated,
         source=source,
         append_only=append_only,
         topic=text_of(settings.get("topic", settings.get("kafka.topic"))),

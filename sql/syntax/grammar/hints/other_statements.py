@@ -88,12 +88,6 @@ _CREATED = table(
             {"name": ""},
             "an index is for lookups; what stands once is said by a primary key",
         ),
-        Piece(
-            "RANDOM STREAM {name.1}",
-            "there are no streams of random rows",
-            {"name": ""},
-            "its rows come by INSERT, or from any client of Kafka",
-        ),
         *(
             Piece(
                 f"{words} {{what.1}}",
@@ -104,8 +98,6 @@ _CREATED = table(
         ),
     ]
 )
-_RANDOM = table([Piece("DEFAULT {value}", texts={"here": ""}), Piece("SETTINGS {rest*}", texts={"here": ""})])
-"""What streams of random rows are random by."""
 _EXPLAINED = ("VERBOSE", "ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE", "SYNTAX", "PIPELINE")
 _QUERIES = ("SELECT", "WITH", "CREATE", "INSERT")
 
@@ -134,7 +126,7 @@ def refuse_details(cursor: Cursor) -> None:
 
 def refuse_created(cursor: Cursor) -> None:
     """As ``refuse_other``, behind CREATE."""
-    _refuse_piece(cursor, cursor.index, _CREATED, _RANDOM if cursor.at("RANDOM STREAM") else None)
+    _refuse_piece(cursor, cursor.index, _CREATED)
     _refuse_words(cursor, CREATED, "there is no statement CREATE {}")
 
 

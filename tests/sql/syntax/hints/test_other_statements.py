@@ -31,11 +31,6 @@ REFUSED = [
     ("CREATE INDEX ON t (k, n)", "CREATE INDEX t_by_k ON t (k, n)"),
     ("CREATE INDEX i ON t USING btree (k)", "CREATE INDEX i ON t (k)"),
     ("CREATE TEMPORARY VIEW v AS SELECT k FROM l", "CREATE VIEW v AS SELECT k FROM l"),
-    (
-        "CREATE RANDOM STREAM r (k int default rand() % 9, s string default if(k > 5, 'a,b', ')')) SETTINGS eps=5",
-        "CREATE STREAM r (k int, s string)",
-    ),
-    ("CREATE RANDOM STREAM IF NOT EXISTS r(k int)", "CREATE STREAM IF NOT EXISTS r(k int)"),
 ]
 
 
