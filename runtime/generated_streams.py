@@ -53,6 +53,7 @@ class GeneratedStream:
     """Writes the rows of one stream, from where the last transaction ended, until ``close``.
 
     written  the number of rows, from the first one on
+    now_ms   the time of the last ones
     error    why it writes none now; None where it does
     """
 
@@ -63,6 +64,7 @@ class GeneratedStream:
             raise InternalError("what is to be generated is no stream", where=query.name)
         self.sql = query.sql
         self.written = int(query.progress.get("counts", {}).get("rows_out", 0))
+        self.now_ms = int(query.progress.get("now_ms", 0))
         self.error: DovetailError | None = None
         self._name, self._topic, self._created_ms = query.name, query.topic, query.created_ms
         self._schema, self._generator = definition.schema, RowGenerator.of(definition)
@@ -102,8 +104,9 @@ class GeneratedStream:
         writer = self._writer or self._opened()
         count = self._generator.due(self.written, self._due())
         if count:
-            now_us = now_ms() * 1000
-            rows = self._generator.rows(self.written, count, Moment(now_us, self._created_ms * 1000))
+            # Where the time of the machine is set back, that of the rows stands until it has come there again.
+            self.now_ms = max(self.now_ms, now_ms())
+            rows = self._generator.rows(self.written, count, Moment(self.now_ms * 1000, self._created_ms * 1000))
             records = records_of(self._schema, Changes.of(rows).table, schemas_of(self._brokers))
             writer.write(self.written + count - 1, [OutgoingRecords(self._topic, records)])
             self.written += count
@@ -211,5 +214,5 @@ class GeneratedStreams:
         now_s = time.monotonic()
         if rows != stream.written and (now or now_s - before_s > _REPORTED_EVERY_S):
             counts = {"rows_out": stream.written}
-            self._catalog.report(query.id, now_ms=now_ms(), progress={"counts": counts})
+            self._catalog.report(query.id, now_ms=now_ms(), progress={"counts": counts, "now_ms": stream.now_ms})
             self._reported[query.id] = now_s, stream.written

@@ -273,6 +273,7 @@ def _bounded(statement: Select | CreateView, catalog: Relations) -> Snapshot:
 
 def bound_query(name: str, statement: Select | CreateView, catalog: Relations, settings: QuerySettings) -> QueryPlan:
     """A streaming query as it is written, before any rule; ``settings`` are those of the statement, and others."""
+    catalog = catalog if isinstance(catalog, TrackedCatalog) else TrackedCatalog(catalog)
     query, dialect, of_view = _read(statement, catalog, settings)
     # A view goes on: what it held after so many changes would be left to chance.
     query, limit = without_ending_limit(query) if isinstance(statement, Select) else (query, None)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.schema import StreamSchema
 from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.clock_table import CLOCK, clock
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import (
     CreateDictionary,
@@ -85,6 +86,12 @@ class Known:
     """By materialized views."""
 
 
+@dataclass(frozen=True)
+class _Clock:
+    definition: CreateStream
+    written: Stream | None = None
+
+
 @dataclass
 class TrackedCatalog:
     """The catalog, with note taken of the functions that a query calls, and the views whose queries are parts of it."""
@@ -109,8 +116,17 @@ class TrackedCatalog:
 
     def get(self, name: str) -> Named:
         if name not in self.known.entries:
-            self.known.entries[name] = self.catalog.get(name)
+            self.known.entries[name] = self._found(name)
         return self.known.entries[name]
+
+    def _found(self, name: str) -> Named:
+        try:
+            return self.catalog.get(name)
+        except UnknownName:
+            if name != CLOCK:
+                raise
+            # It is made with the first query that asks it, and planned before.
+            return _Clock(clock())
 
     def indexes(self, stream: str) -> Sequence[Index]:
         return self.catalog.indexes(stream)

@@ -10,7 +10,8 @@ that the condition asks of the right row is an inequality, SEMI looks only at th
     held left rows, by v      1   3   4   7   9
     v > 2, then v > 5               └───┘          these leave
 
-**State.** The left rows, in the order of the bounded column; the right row, in each bucket: its edge is broadcast.
+**State.** The left rows, in the order of the bounded column; the right row, in each bucket: its edge is broadcast. Of
+a bound that rises, as a clock does, the left rows that it has not passed.
 
 Source: the dynamic filter of RisingWave.
 """
@@ -41,18 +42,23 @@ class MovingBound:
     """``left <comparison> right`` is part of the condition: columns of one type, a number or a time.
 
     comparison   >=, >, <= or <
+    rises        the right value never falls: what becomes of the left rows behind it is settled
     """
 
     left: str
     comparison: str
     right: str
+    rises: bool = False
+
+    def reached(self, right: pa.Table) -> int | None:
+        """The order of the value of ``right``; None where there is none."""
+        bound = int(times_of(right.column(self.right))[0]) if right.num_rows else NEVER
+        return None if bound == NEVER else bound
 
     def range_of(self, right: pa.Table) -> tuple[int, int] | None:
         """The least and the greatest order of the left rows that may hold with the row of ``right``, if any may."""
-        if right.num_rows == 0:
-            return None
-        bound = int(times_of(right.column(self.right))[0])
-        if bound == NEVER:
+        bound = self.reached(right)
+        if bound is None:
             return None
         return (bound, LATEST) if self.comparison in (">", ">=") else (EARLIEST, bound)
 
@@ -105,8 +111,21 @@ class DynamicFilterOperator:
             held = self._candidates(before, after)
             parts += [self._result(held.negated(), before), self._result(held, after)]
         parts.append(self._result(left, after))
-        self._left.insert(left)
+        self._keep(left, after)
         return Changes.concat(parts)
+
+    def _keep(self, left: Changes, right: pa.Table) -> None:
+        """Hold the left rows whose result may come to differ: none without a value, and none behind a bound that rises.
+        There rows are in for good, or out, and so is one that is taken back later.
+        """
+        if self._bound is None:
+            self._left.insert(left)
+            return
+        passed = self._bound.reached(right) if self._bound.rises else None
+        times = times_of(left.rows.column(self._bound.left))
+        self._left.insert(left.where((times != NEVER) & (times >= (EARLIEST if passed is None else passed))))
+        if passed is not None:
+            self._left.expire(passed)
 
     def _held_right(self) -> pa.Table:
         """The right row, if there is one."""

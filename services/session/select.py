@@ -20,6 +20,7 @@ from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.schema import ARRIVAL, WIRE_DELTA, Kind, StreamSchema
 from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
+from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.input_progress import CatchUp, await_upstream, expect_alive
 from dovetail.services.session.queries import engines_of, expect_runner, leased, warned
 from dovetail.services.session.result import Changelog, Live, Rows
@@ -45,6 +46,7 @@ def select(context: Context, statement: Select) -> Rows | Live:
             fix="write the values out; or ask for the rows as of now: FROM table(x)",
         )
     expect_runner(context, engines_of(plan))
+    ensure_clock(context, plan)
     return Live(_running(context, plan, statement.text), tuple(filter(None, [from_now_on(plan), *warned(plan)])))
 
 

@@ -12,15 +12,14 @@ from dovetail.services.session import topics
 from dovetail.services.session.alter.readers import expect_read_alike
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import expect_disposable
-from dovetail.services.session.queries import await_running, expect_runner
+from dovetail.services.session.generated import begin, generating_query
 from dovetail.services.session.result import Done
 from dovetail.services.session.schemas.columns_of_schema import with_columns
 from dovetail.services.session.schemas.registration import expect_schema
-from dovetail.sql.catalog import Desired, Query, Relation
+from dovetail.sql.catalog import Relation
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.catalog.stored_topics import topic_of
-from dovetail.sql.engines import Engine
-from dovetail.sql.stream_settings import HISTORY, RETENTION, expect_settings, kept_ms, kept_text
+from dovetail.sql.stream_settings import HISTORY, RETENTION, expect_settings, kept_ms
 from dovetail.sql.syntax.alterations import altered
 from dovetail.sql.syntax.statements import (
     AlterStream,
@@ -59,9 +58,7 @@ def _over_its_topic(context: Context, statement: CreateStream) -> Done:
 
 def _over_own_topic(context: Context, statement: CreateStream, existing: Relation | None) -> Done:
     topic = statement.topic or statement.name
-    query = _generating(statement, topic) if statement.generated else None
-    if query is not None:
-        expect_runner(context, {query.engine})
+    query = generating_query(context, statement) if statement.generated else None
     shape = _shape(statement)
     there = topic in context.topics.partitions()
     if there and statement.with_data:
@@ -79,22 +76,8 @@ def _over_own_topic(context: Context, statement: CreateStream, existing: Relatio
         context.catalog.drop(Drop("stream", statement.name), now_ms=context.now_ms)
         raise
     if query is not None:
-        context.catalog.want(query.name, Desired.RUNNING, now_ms=context.now_ms)
-        await_running(context, query.name)
+        begin(context, query)
     return Done(f"{_created(statement, existing)}{'' if made else _over_records(statement, topic, existing)}")
-
-
-def _generating(statement: CreateStream, topic: str) -> Query:
-    """What writes the rows of the stream, once there is a place for them."""
-    return Query(
-        statement.name,
-        sql=kept_text(statement),
-        plan="",
-        fingerprint="",
-        topic=topic,
-        engine=Engine.DATAGEN.value,
-        desired=Desired.PAUSED,
-    )
 
 
 def _differences(existing: RelationDefinition, wanted: CreateStream) -> str:

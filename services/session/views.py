@@ -23,6 +23,7 @@ from dovetail.services.session.alter.alter_query import change_query
 from dovetail.services.session.alter.proposal import proposal
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import await_gone, clear, expect_disposable
+from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
 from dovetail.services.session.result import Done
 from dovetail.sql.catalog import Desired, Query, Relation
@@ -55,6 +56,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
     if statement.with_data and (statement.into is not None or not statement.materialized):
         raise Unsupported(f'"{statement.name}" has no topic of its own', where="WITH DATA", fix="leave it out")
     plan = as_created(context, statement)
+    ensure_clock(context, plan)
     context.catalog.expect_acyclic(statement, plan.uses)
     replaced = [query for query in context.catalog.queries() if query.view == statement.name]
     if not statement.materialized:

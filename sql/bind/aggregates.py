@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.joins.aggregates.aggregation import Aggregation
+from dovetail.sql.bind.clock_conditions import of_groups
 from dovetail.sql.bind.groups.grouping_sets import GroupingSets
 from dovetail.sql.bind.recomputed_calls import with_columns
 from dovetail.sql.bind.scope import Scope, place_of
@@ -83,11 +84,13 @@ def selected_item(key: exp.Expr, select: exp.Select, scope: Scope, clause: str) 
     return without_aliases(key, select, scope)
 
 
-def having_terms(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+def having_terms(select: exp.Select, scope: Scope, *, clock: bool) -> list[exp.Expr]:
+    """``clock``: whether the time in them is that of the clock, as it goes on."""
     having = select.args.get("having")
     if having is None:
         return []
-    return [without_aliases(term, select, scope) for term in conjuncts(having.this)]
+    condition = of_groups(having.this) if clock else having.this
+    return [without_aliases(term, select, scope) for term in conjuncts(condition)]
 
 
 def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:

@@ -20,6 +20,7 @@ from dovetail.sql.bind.aggregates import (
     without_aliases,
 )
 from dovetail.sql.bind.bound import Bound
+from dovetail.sql.bind.clock_conditions import of_rows
 from dovetail.sql.bind.expressions import QueryExpressions, StreamExpressions
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.groups.session_keys import refuse_ungrouped, with_keys
@@ -55,7 +56,8 @@ class SelectClauses:
         """The rows and columns of the SELECT, of which ``from_item`` is FROM with its joins."""
         for clause in (self.select.args.get("prewhere"), self.select.args.get("where")):
             if clause is not None:
-                from_item = self.where(from_item, without_aliases(clause.this, self.select, from_item.scope))
+                condition = clause.this if self.expressions.bounded else of_rows(clause.this)
+                from_item = self.where(from_item, without_aliases(condition, self.select, from_item.scope))
         if not self.expressions.bounded:
             self._check_order(from_item)
         return self._grouped(from_item) if is_grouped(self.select) else self._selected(from_item)
@@ -212,7 +214,7 @@ class SelectClauses:
                 valued_keys[structure(key.unnest())] = valued
             from_item, over_columns = self.expressions.looked_up(from_item, valued, "GROUP BY")
             keys.append((self.expressions.value(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
-        for term in having_terms(select, from_item.scope):
+        for term in having_terms(select, from_item.scope, clock=not self.expressions.bounded):
             from_item, valued = self._with_values(from_item, _with_keys(term, valued_keys), "HAVING", values)
             from_item, over_columns = self.expressions.looked_up(from_item, valued, "HAVING")
             having_tree = self.expressions.condition(over_columns, from_item.scope, "HAVING")

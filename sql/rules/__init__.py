@@ -8,6 +8,7 @@ join_order       chains of INNER and LEFT joins are joined in the order that kee
 join_keys        equalities of a join condition become its keys, the rest its residual condition
 bands            inequalities of a time of each side make it a join of rows that are near in time
                  and groups by a window, or a time, go when the watermark has passed it
+clock_filters    filters by a bound that rises move below the joins whose state they bound
 delta_joins      chains that were chosen for it keep their inputs and nothing between them
 keyed_inputs     an upsert stream whose primary key does not hold the join key gets a level of its own
 multiway         joins in a chain that share a key become one
@@ -28,6 +29,7 @@ from collections.abc import Callable
 
 from dovetail.sql.plan.query_plan import QueryPlan
 from dovetail.sql.rules.bands import bands
+from dovetail.sql.rules.clock_filters import clock_filters
 from dovetail.sql.rules.hybrid import hybrid
 from dovetail.sql.rules.join_keys import join_keys
 from dovetail.sql.rules.join_order.delta_joins import delta_joins
@@ -54,6 +56,7 @@ MEETING: tuple[Rule, ...] = (unnest, strategy, push_down, top_n, join_order, joi
 RULES: tuple[Rule, ...] = (
     *MEETING,
     bands,
+    clock_filters,
     delta_joins,
     keyed_inputs,
     multiway,

@@ -91,6 +91,8 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
         safe.append(found.operator == "is")
     if missing := version_key - covered:
         raise _not_covered(join, missing)
+    if not keys and join.kind is JoinKind.SEMI and join.right.single_row and isinstance(join.method, Bidirectional):
+        return _with_one_row(join, left, right, rest, numbers)
     if not keys and join.kind.is_existence:
         keys, rest = [_existing(join, left, right, rest, numbers)], []
     if not keys and isinstance(join.method, Enrichment) and join.method.everywhere:
@@ -161,7 +163,11 @@ def _moving_bound(
     kind = common_type(found.left.type, found.right.type, found.readable, place)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind)):
         return None
-    return MovingBound(left.column(found.left, kind, numbers), found.operator, right.column(found.right, kind, numbers))
+    # The node of a side has no hidden columns yet.
+    rises = Map(right.node, (("bound", found.right),)).column_rises("bound")
+    return MovingBound(
+        left.column(found.left, kind, numbers), found.operator, right.column(found.right, kind, numbers), rises
+    )
 
 
 def _nested_loop(join: Join) -> Unsupported:

@@ -34,6 +34,7 @@ from dovetail.services.session.alter.proposal import (
 )
 from dovetail.services.session.alter.readers import expect_read_alike, readers_by_watermark
 from dovetail.services.session.context import Context
+from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.input_progress import InputProgress, await_reading, input_ends, input_topics
 from dovetail.services.session.queries import await_running, expect_runner, leased, pause
 from dovetail.services.session.result import Done, counted
@@ -65,6 +66,7 @@ def change_query(context: Context, proposed: Proposal) -> Done:
     _expect_alterable(context, proposed)
     _expect_readers(context, proposed)
     expect_runner(context, {Engine.SPARK.value})
+    ensure_clock(context, proposed.after)
     expect_running(proposed.query)
     successor = successor_name(name)
     plan = plan_of_successor(successor, proposed.proposed, context.catalog)

@@ -19,6 +19,7 @@ from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import WIRE_DELTA, Kind
 from dovetail.services.session.alter.proposal import Proposal, columns_of, gained_and_lost, proposal
 from dovetail.services.session.context import Context
+from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.input_progress import InputProgress, input_topics
 from dovetail.services.session.result import Rows, counted
 from dovetail.services.session.verification.batch import batch_rows, expect_recomputable, parts_of
@@ -36,6 +37,7 @@ def dry_run(context: Context, statement: DryRun) -> Rows:
     Raises Unsupported for a query, old or new, whose rows depend on the order of arrival.
     """
     proposed = proposal(context, statement.view, _WHERE)
+    ensure_clock(context, proposed.after)
     for plan in (proposed.before, proposed.after):
         expect_recomputable(plan, _WHERE)
     context.say(f"{proposed.name}: computing both queries from {', '.join(_reads(proposed))}")

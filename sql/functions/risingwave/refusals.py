@@ -10,7 +10,7 @@ REFUSED: Refusals = (
     ("""now proctime clock_timestamp statement_timestamp transaction_timestamp timeofday current_timestamp current_date
         current_time localtimestamp localtime pg_sleep""",
      "has no fixed value in a streaming query",
-     "compare with a literal time, use an event time column, or set seek_to = '-1h' for where to start"),
+     "in WHERE, compare a column with the time: at > now() - INTERVAL '1 hour'; else use an event time column"),
     ("random gen_random_uuid uuid_generate_v4 setseed",
      "is random, so a retraction could not equal its insertion", "compute it in the producer"),
     ("unnest", "gives several rows for one",

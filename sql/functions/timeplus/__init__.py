@@ -48,7 +48,7 @@ REFUSED: Refusals = (
     ("""now now64 now_in_block today yesterday current_timestamp current_date localtimestamp proctime utc_timestamp
         get_current_timestamp uptime""",
      "has no fixed value in a streaming query",
-     "compare with a literal time, use _tp_time, or set seek_to = '-1h' for where to start"),
+     "in WHERE, compare a column with the time: at > now() - 1h; else use _tp_time"),
     ("""rand rand32 rand64 rand_canonical rand_constant rand_uniform rand_normal rand_exponential rand_bernoulli random
         random_string random_fixed_string random_printable_ascii random_string_utf8 uuid generate_uuid generate_uuidv4
         generate_uuid_v4 generate_uuidv7 generate_uuid_v7 gen_random_uuid generate_ulid generate_snowflake_id

@@ -90,6 +90,10 @@ class JoinMethod(ABC):
         """Whether output rows can be taken back; ``left``, ``right``: whether those of the sides can."""
         return left
 
+    def empties(self, kind: JoinKind) -> bool:
+        """Whether each row that leaves is taken back in time."""
+        return False
+
     def unique_keys(self, sides: KeyedSides) -> list[Key]:
         """Sets of columns no two output rows share, the shortest first."""
         return sides.left if sides.kind.is_existence else []

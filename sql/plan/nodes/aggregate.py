@@ -71,6 +71,13 @@ class Aggregate(Partitioned):
     def column_grows(self, name: str) -> bool:
         return self.input.column_grows(name) if name in self.by else self.grows
 
+    def column_rises(self, name: str) -> bool:
+        """The greatest of all values, where none is taken back; or of a clock's."""
+        found = next((one for one in self.aggregations if one.name == name), None)
+        if self.by or found is None or found.fold is not Fold.MAX:
+            return False
+        return not self.input.updates or self.input.column_rises(found.argument)
+
     @property
     def single_row(self) -> bool:
         return not self.by

@@ -86,11 +86,13 @@ class Join(Exchanged):
 
     @cached_property
     def grows(self) -> bool:
-        return self.left.grows or (not self.kind.is_existence and self.right.grows)
+        left = self.left.grows and not self.method.empties(self.kind)
+        return left or (not self.kind.is_existence and self.right.grows)
 
     def column_grows(self, name: str) -> bool:
         """A mark is of neither side: it has two values."""
-        return any(side.column_grows(name) for side in self.inputs if name in side.schema.names)
+        sides = [] if self.method.empties(self.kind) else self.inputs
+        return any(side.column_grows(name) for side in sides if name in side.schema.names)
 
     @cached_property
     def single_row(self) -> bool:

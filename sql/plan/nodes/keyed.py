@@ -41,6 +41,9 @@ class Keyed(Partitioned):
     def grows(self) -> bool:
         return False
 
+    def column_rises(self, name: str) -> bool:
+        return self.input.column_rises(name)
+
     @property
     def unique_keys(self) -> list[Key]:
         return [self.primary_key]

@@ -50,6 +50,10 @@ class Map(Chained):
     def column_grows(self, name: str) -> bool:
         return any(map(self.input.column_grows, self.computed[name].columns))
 
+    def column_rises(self, name: str) -> bool:
+        summed = _without_constants(self.computed[name].tree)
+        return summed is not None and self.input.column_rises(summed)
+
     @cached_property
     def single_row(self) -> bool:
         return self.input.single_row
@@ -170,3 +174,17 @@ class Map(Chained):
             where=expression(self.where),
             input=self.input.canonical,
         )
+
+
+def _without_constants(tree: exp.Expr) -> str | None:
+    """The column, of what is a column, also as a time, plus or less what reads none; None of anything else."""
+    match tree.unnest():
+        case exp.Column() as column:
+            return str(column.name)
+        case exp.Add() | exp.Sub() as sum_ if sum_.right.find(exp.Column) is None:
+            return _without_constants(sum_.left)
+        case exp.Add() as sum_ if sum_.left.find(exp.Column) is None:
+            return _without_constants(sum_.right)
+        case exp.Cast() as cast if cast.to.this in exp.DataType.TEMPORAL_TYPES:
+            return _without_constants(cast.this)
+    return None

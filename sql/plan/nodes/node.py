@@ -260,6 +260,10 @@ class Node(ABC):
 
     # -- what follows --
 
+    def column_rises(self, name: str) -> bool:
+        """Whether the values of a column, one after the other, never fall: those of a clock."""
+        return False
+
     def column(self, name: str) -> Expr:
         """A column that leaves it, by itself."""
         return Expr.column(name, self.schema.field(name).type)

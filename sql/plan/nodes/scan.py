@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dovetail.changelog.schema import TIME, Column, Included, Kind, StreamSchema
 from dovetail.joins.dataflow.ports import Watermark
+from dovetail.sql.clock_table import CLOCK, TIME_OF_CLOCK
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.canonical_values import (
     Form,
@@ -86,6 +87,9 @@ class Scan(Leaf):
     @property
     def grows(self) -> bool:
         return self.stream.kind == Kind.APPEND
+
+    def column_rises(self, name: str) -> bool:
+        return self.stream.name == CLOCK and (name, TIME_OF_CLOCK) in self.columns
 
     @cached_property
     def upserts(self) -> Upserts | None:

@@ -38,6 +38,8 @@ QUERIES = {
     "AND t.at >= q.at",
     "bands": "SELECT t.price, q.bid FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "AND date_diff_within(10s, t.at, q.at)",
+    "clock_filters": "SELECT t.price, q.bid FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
+    "WHERE q.at > now() - 1h",
     "delta_joins": "SELECT t.price, o.id, p.price AS known FROM orders AS o JOIN prices AS p ON o.symbol = p.symbol "
     "JOIN changelog(trades, at) AS t ON t.price = p.price SETTINGS delta_join = 1",
     "keyed_inputs": "SELECT o.id, p.price FROM orders AS o JOIN prices AS p ON o.symbol = p.symbol",
