@@ -10,6 +10,7 @@ a replay meets the same times again:
     HAVING  max(at) > (SELECT max(now) - INTERVAL '1 hour' AS bound FROM dovetail_clock)
 
 Of a comparison one side is a value of the clock and of constants, or becomes so: ``now() - at < INTERVAL '1 hour'``.
+With ``=`` it is a join by this key, ``date_trunc('day', at) = date_trunc('day', now())``.
 
 Source: the temporal filters of RisingWave and of Materialize.
 """
@@ -25,12 +26,15 @@ from dovetail.sql.clock_table import CLOCK, TIME_OF_CLOCK
 from dovetail.sql.expressions.predicates import conjuncts
 from dovetail.sql.syntax.calls import function_name
 
-_CLOCKS = ("now", "now64", "current_timestamp")
+_TIMES = ("now", "now64", "current_timestamp")
+_DATES = ("current_date", "today")
+_CLOCKS = (*_TIMES, *_DATES)
 _MIRRORED: Mapping[type[exp.Expr], type[exp.Binary]] = {
     exp.GT: exp.LT,
     exp.GTE: exp.LTE,
     exp.LT: exp.GT,
     exp.LTE: exp.GTE,
+    exp.EQ: exp.EQ,
 }
 _ALIAS, _BOUND = "clock", "__bound"
 """No column of the query around is called so."""
@@ -93,7 +97,7 @@ class ClockComparison:
     @property
     def of_clock(self) -> exp.Subquery:
         """``(SELECT bound FROM dovetail_clock)``, with the time of its row for each call."""
-        value = self.bound.copy().transform(lambda node: _time() if function_name(node) in _CLOCKS else node)
+        value = self.bound.copy().transform(_read)
         item = exp.alias_(value, _BOUND, quoted=True)
         return exp.Subquery(this=exp.Select().select(item).from_(exp.to_table(CLOCK)))
 
@@ -124,5 +128,8 @@ def _ends_of(term: exp.Expr) -> list[exp.Expr]:
     return [low, high]
 
 
-def _time() -> exp.Expr:
-    return exp.Max(this=exp.column(TIME_OF_CLOCK, quoted=True))
+def _read(node: exp.Expr) -> exp.Expr:
+    """What a call reads from the row of the clock."""
+    name = function_name(node)
+    time = exp.Max(this=exp.column(TIME_OF_CLOCK, quoted=True))
+    return time if name in _TIMES else exp.cast(time, exp.DataType.Type.DATE) if name in _DATES else node

@@ -161,7 +161,7 @@ def _moving_bound(
     if found is None or found.operator not in (">", ">=", "<", "<="):
         return None
     kind = common_type(found.left.type, found.right.type, found.readable, place)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind)):
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
         return None
     # The node of a side has no hidden columns yet.
     rises = Map(right.node, (("bound", found.right),)).column_rises("bound")
