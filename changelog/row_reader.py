@@ -28,6 +28,7 @@ from dovetail.changelog.errors import RecordRejected
 from dovetail.changelog.formats.json_batch import NeedsRowDecoding, Positions, decline_where
 from dovetail.changelog.formats.json_types import described
 from dovetail.changelog.formats.members import Member
+from dovetail.changelog.formats.uuid_text import UUID, in_small_letters, of_another_form, uuid_text
 from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, WIRE_DELTA, Column, Kind, StreamSchema
 
 WIRE_DELTA_TYPE = pa.int32()
@@ -53,6 +54,7 @@ class RowReader:
         of_keys = Reads(schema.key, schema, keys, of_key=True, schemas=schemas)
         self._key = EnvelopedKeys(of_keys) if self._envelope else registry.reader(of_keys)
         self._key_names = tuple(member.name for member in keys)
+        self._uuids = tuple(one.name for one in schema.columns if one.form == UUID and one.name in names)
         self.schema = pa.schema([(member.name, member.type) for member in self._members])
 
     def read_batch(self, keys: pa.Array, values: pa.Array) -> tuple[pa.Table, Positions | None]:
@@ -76,7 +78,14 @@ class RowReader:
         rows = self._under_present_names(read, values)
         if self.counted:
             decline_where(pc.not_equal(pc.abs(rows.column(WIRE_DELTA)), 1))
-        return self._with_keys(rows, keys, values)
+        return self._with_uuids(self._with_keys(rows, keys, values))
+
+    def _with_uuids(self, rows: pa.Table) -> pa.Table:
+        for name in self._uuids:
+            found = in_small_letters(rows.column(name))
+            decline_where(of_another_form(found))
+            rows = rows.set_column(rows.schema.get_field_index(name), name, found)
+        return rows
 
     def read_record(self, key: bytes | None, value: bytes | None) -> list[list[Any]]:
         """The members of each row of one record. Raises RecordRejected."""
@@ -109,11 +118,13 @@ class RowReader:
             found = described(record[WIRE_DELTA]).removeprefix("number ")
             raise RecordRejected(f"{WIRE_DELTA} is {found}; it must be 1 or -1")
         row = self._record.values(record)
+        places = {member.name: place for place, member in enumerate(self._members)}
         if of_key:
             found_in_key = dict(zip(self._key_names, self._key.values(of_key), strict=True))
-            places = {member.name: place for place, member in enumerate(self._members)}
             for name in of_key:
                 row[places[name]] = found_in_key[name]
+        for name in self._uuids:
+            row[places[name]] = _uuid(name, row[places[name]])
         return row
 
     def _members_of_key(self, key: bytes | None, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,6 +215,13 @@ class RowReader:
             decline_where(column.is_null())
             rows = rows.set_column(rows.schema.get_field_index(name), name, column)
         return rows
+
+
+def _uuid(name: str, text: str | None) -> str | None:
+    try:
+        return None if text is None else uuid_text(text)
+    except ValueError:
+        raise RecordRejected(f"column {name}: expected uuid, found {described(text)}") from None
 
 
 def _former_member(record: Mapping[str, Any], column: Column) -> dict[str, Any]:

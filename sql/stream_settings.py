@@ -39,7 +39,7 @@ _ENCODINGS = tuple(name for kind in FORMATS for name in kind.encode)
 _KEYS = "write the keys as JSON objects: docs/topics.md says how"
 _KEY_FORMATS = tuple(name for kind in FORMATS if kind.of_keys for name in kind.data_format)
 _KEY_ENCODINGS = tuple(name for kind in FORMATS if kind.of_keys for name in kind.encode)
-_KAFKA = "records come from Kafka: any client writes them, and so does INSERT"
+_KAFKA = "records come from Kafka: any client writes them; Debezium those of a database, FORMAT DEBEZIUM ENCODE JSON"
 _OF_DATAGEN = (
     *("datagen.rows.per.second", "datagen.split.num", "eps", "interval_time", "rows-per-second", "number-of-rows"),
 )

@@ -289,7 +289,7 @@ def _columns(
     lines = [
         {
             "column": name,
-            "type": display(kind, rules),
+            "type": (column.form if column is not None else "") or display(kind, rules),
             "null": "" if name in primary_key or (column is not None and not column.nullable) else "yes",
             "default": (column.default or "") if column is not None else from_record.get(name, ""),
             "key": "primary key" if name in primary_key else "",

@@ -19,6 +19,7 @@ from dovetail.changelog.decode import Decoder
 from dovetail.changelog.encodings.registry import format_kind
 from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.formats.record_parts import expect_written
+from dovetail.changelog.formats.uuid_text import UUID, in_small_letters, of_another_form, uuid_text
 from dovetail.changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.syntax.statements import DefaultValue, Literal
@@ -50,7 +51,9 @@ def json_rows(schema: StreamSchema, objects: Sequence[bytes], columns: tuple[str
     if decoded.rejected.num_rows:
         first = decoded.rejected.slice(0, 1).to_pylist()[0]
         raise SqlError(
-            f"row {first['offset'] + 1} does not fit: {first['reason']}", where=f'INSERT INTO "{schema.name}"'
+            f"row {first['offset'] + 1} does not fit: {first['reason']}",
+            where=f'INSERT INTO "{schema.name}"',
+            fix=f"give a value of the type of its column: DESCRIBE {schema.name}",
         )
     typed = decoded.rows.drop_columns([ARRIVAL])
     expect_values(schema, typed)
@@ -83,6 +86,18 @@ def expect_values(schema: StreamSchema, rows: pa.Table) -> None:
             raise SqlError(
                 f'column "{column.name}" of "{schema.name}" cannot be NULL', fix=f"give a value for {column.name}"
             )
+        if column.form == UUID and column.name in rows.column_names:
+            _expect_uuids(column.name, rows.column(column.name))
+
+
+def _expect_uuids(name: str, values: pa.ChunkedArray) -> None:
+    for text in values.filter(of_another_form(in_small_letters(values))).to_pylist():
+        try:
+            uuid_text(text)
+        except ValueError:
+            raise SqlError(
+                f"column {name}: {text!r} is no uuid", where="INSERT", fix="'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"
+            ) from None
 
 
 def _object(schema: StreamSchema, row: Mapping[str, Literal]) -> bytes:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import DovetailError, SqlError, UnknownName, Unsupported
 from dovetail.changelog.formats import decimal_text
+from dovetail.changelog.formats.uuid_text import uuid_text
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.datagen.chance import Chance, Numbers
 from dovetail.sql.query_settings import milliseconds_of
@@ -148,6 +149,22 @@ def constant(value: object, kind: pa.DataType) -> GeneratedValues:
 def time_of_making(kind: pa.DataType) -> GeneratedValues:
     """The time at which a row is made."""
     return Made(lambda numbers, moment: _instants(np.full(len(numbers), moment.now_us), kind))
+
+
+def uuids(chance: Chance) -> GeneratedValues:
+    """Of version 4: 122 random bits."""
+    other = Chance(chance.seed ^ 1)
+
+    def make(numbers: Numbers, _: Moment) -> pa.Array:
+        halves = zip(chance.bits(numbers).tolist(), other.bits(numbers).tolist(), strict=True)
+        texts = [_hyphenated(one & ~0xF000 | 0x4000, rest & ~(3 << 62) | 2 << 62) for one, rest in halves]
+        return pa.array(texts, pa.string())
+
+    return Made(make)
+
+
+def _hyphenated(one: int, rest: int) -> str:
+    return uuid_text(f"{one:016x}{rest:016x}")
 
 
 def _is_sequence(options: Options) -> bool:

@@ -20,7 +20,7 @@ from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import Column, Kind
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.datagen.chance import Chance, Numbers
-from dovetail.sql.datagen.fields import GeneratedValues, Made, Moment, Options, time_of_making, values_of
+from dovetail.sql.datagen.fields import GeneratedValues, Made, Moment, Options, time_of_making, uuids, values_of
 from dovetail.sql.planner import recompute
 from dovetail.sql.relations import Named, Stream
 from dovetail.sql.syntax.calls import registered_name
@@ -216,19 +216,7 @@ def _text(call: _Call) -> _Drawn:
 
 
 def _uuid(call: _Call) -> _Drawn:
-    """Of version 4: 122 random bits."""
-    other = Chance(call.chance.seed ^ 1)
-
-    def make(numbers: Numbers) -> object:
-        halves = zip(call.chance.bits(numbers).tolist(), other.bits(numbers).tolist(), strict=True)
-        return [_hyphenated(first & ~0xF000 | 0x4000, second & ~(3 << 62) | 2 << 62) for first, second in halves]
-
-    return _drawn(pa.string(), make)
-
-
-def _hyphenated(first: int, second: int) -> str:
-    digits = f"{first:016x}{second:016x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    return _Drawn(pa.string(), uuids(call.chance))
 
 
 def _in_type(call: _Call) -> _Drawn:

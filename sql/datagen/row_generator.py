@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.formats.members import Member
+from dovetail.changelog.formats.uuid_text import UUID
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.datagen.fields import (
@@ -19,6 +20,7 @@ from dovetail.sql.datagen.fields import (
     constant,
     least_last,
     time_of_making,
+    uuids,
     values_of,
 )
 from dovetail.sql.datagen.random_expressions import RandomExpressions
@@ -108,6 +110,8 @@ def _values(column: Column, options: Options) -> GeneratedValues:
         return time_of_making(column.type)
     if not options.given and column.default is not None:
         return constant(Member.of(column).default, column.type)
+    if column.form == UUID and not options.given:
+        return uuids(options.chance)
     return values_of(options, column.type)
 
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
 from dovetail.sql.functions.translate import LONGEST_CHAIN, Translator, Visit
-from dovetail.sql.functions.typed import Typed, bracketed
+from dovetail.sql.functions.typed import Typed, bracketed, filled
 from dovetail.sql.syntax.calls import TAKES_UNIT, function_name, registered_name
 from dovetail.sql.syntax.dialect import too_deep
 
@@ -194,7 +194,14 @@ def _neg(translator: Translator, node: exp.Expr) -> Typed:
 
 def _cast(translator: Translator, node: exp.Expr) -> Typed:
     kind = translator.dialect.type_of(node.args["to"])
+    if node.args["to"].is_type(exp.DType.UUID):
+        return as_uuid(translator, node.this)
     return translator.known(translator.dialect.cast(translator(node.this), kind), kind)
+
+
+def as_uuid(translator: Translator, text: exp.Expr) -> Typed:
+    """One text for all that mean one UUID; NULL for what is none."""
+    return translator.known(filled("CAST(TRY_CAST({0} AS UUID) AS VARCHAR)", [translator.tree(text)]), pa.string())
 
 
 def _interval(translator: Translator, node: exp.Expr) -> Typed:

@@ -22,8 +22,8 @@ from dovetail.sql.syntax.rules import Rules
 
 Setting = str | int | float | bool
 Settings = Mapping[str, Setting]
-DATAGEN = "datagen"
-"""The connector of streams whose rows are generated."""
+KAFKA, DATAGEN = "kafka", "datagen"
+"""Connectors: of records in a topic, and of rows that are generated."""
 FIELDS = "fields."
 """How settings begin that say of which values a generated column is: ``fields.<column>.<option>``."""
 Literal = Any

@@ -187,6 +187,12 @@ def unread_in(node: exp.Expr) -> str | None:
 
 
 def _unread(node: exp.Expr, word: str) -> Unsupported:
+    if isinstance(node, exp.JSONPath):
+        return Unsupported(
+            "-> and ->> take members of the jsonb of tables",
+            where=place_of(node.parent or node, "the query"),
+            fix="of a tuple address.city; of JSON in a text raw:address.city",
+        )
     return Unsupported(
         f"{word} is not supported: {_shown(node)}",
         where=place_of(node, "the query"),

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.sql.functions.environment import Environment
-from dovetail.sql.functions.forms import COMMON
+from dovetail.sql.functions.forms import COMMON, as_uuid
 from dovetail.sql.functions.registry import Registry
 from dovetail.sql.functions.risingwave import arithmetic, comparisons, functions, json
 from dovetail.sql.functions.risingwave.values import intervals
@@ -150,6 +150,8 @@ def _cast(translator: Translator, node: exp.Expr) -> Typed:
     if isinstance(array, exp.Array) and written.is_type(exp.DType.ARRAY) and written.expressions:
         # Of an array that is written out each element is cast by itself.
         return _elements(translator, array, type_of(written))
+    if written.is_type(exp.DType.UUID):
+        return as_uuid(translator, node.this)
     value = translator(node.this)
     if written.is_type(exp.DType.DECIMAL) and not written.expressions:
         return to_numeric(value)

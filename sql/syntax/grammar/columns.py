@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.formats.uuid_text import UUID
 from dovetail.changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, Included, RecordTime
 from dovetail.changelog.suggest import suggestion
 from dovetail.joins.dataflow.ports import Watermark
@@ -99,7 +100,10 @@ def elements_of_stream(cursor: Cursor, rules: Rules, *, random: bool = False) ->
 
 def _listed(cursor: Cursor, found: Elements) -> Elements:
     outer, cursor.clause = cursor.clause, COLUMN_LIST
-    cursor.expect("(")
+    odd = cursor.at("-")
+    cursor.expect("(", fix='a name of other signs than letters, digits and _ has quotes: "a-b"' if odd else "")
+    if cursor.at(")"):
+        cursor.fail("a stream has at least one column", fix="(id int)")
     if cursor.at("* ,", "* )"):
         cursor.advance()
         found.of_schema = True
@@ -165,8 +169,9 @@ def _column(cursor: Cursor, found: Elements) -> None:
     offset = cursor.offset
     name = cursor.name("a column")
     computed = cursor.at("AS")
-    data_type = INSTANT if computed else arrow_type(cursor, type_name(cursor), found.rules)
-    column = Column(name, data_type)
+    written = None if computed else type_name(cursor)
+    data_type = INSTANT if written is None else arrow_type(cursor, written, found.rules)
+    column = Column(name, data_type, form=UUID if written is not None and written.name == UUID else "")
     while not cursor.at(",", ")"):
         column = _with_option(cursor, column, found)
     part = declared_part(cursor, column, offset) if found.rules is Rules.TIMEPLUS else None

@@ -20,7 +20,7 @@ from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_query_of
 from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause, with_clause
 from dovetail.sql.syntax.record_columns import check_parts
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import DATAGEN, CreateStream, Setting
+from dovetail.sql.syntax.statements import DATAGEN, KAFKA, CreateStream, Setting
 
 MODES = {
     "append": Kind.APPEND,
@@ -189,6 +189,10 @@ def check(
 
 
 def _expect_identified(cursor: Cursor, rules: Rules, settings: Mapping[str, Setting], start: int) -> None:
+    connector = str(settings.get("connector", KAFKA)).lower()
+    if connector not in (KAFKA, DATAGEN):
+        fix = "Debezium writes the changes of a database to Kafka: connector = 'kafka', FORMAT DEBEZIUM ENCODE JSON"
+        cursor.fail(f"there is no connector {connector}", fix=fix, kind=Unsupported, offset=start)
     form = value_format(settings).kind
     if form not in SCHEMA_ID_FRAMED:
         said = "data_format = 'Avro'" if rules is Rules.TIMEPLUS else "FORMAT PLAIN ENCODE AVRO"
