@@ -69,6 +69,8 @@ class Plan:
     """Of chains of joins that are not in the order of the text."""
     deltas: tuple[DeltaChoice, ...] = ()
     """Chains of joins that are delta joins."""
+    rules: Rules = Rules.TIMEPLUS
+    """The dialect that a bounded query is read in."""
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -78,6 +80,11 @@ class Plan:
     @property
     def bounded(self) -> bool:
         return self.snapshot is not None
+
+    @property
+    def constant(self) -> bool:
+        """Whether its rows are the same at any time: it reads nothing."""
+        return self.snapshot is not None and not self.snapshot.relations
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -139,6 +146,9 @@ class Plan:
 
     def stream(self) -> Stream:
         """The output topic as an input of other queries."""
+        if self.constant:
+            columns = tuple(Column(field.name, field.type) for field in self.schema)
+            return Stream(StreamSchema(self.name, columns, Kind.CHANGELOG), self.name, self.rules, trusted=True)
         if self.output is None:
             raise Unsupported(f'"{self.name}" is bounded: it has no topic', fix="read a stream in its query")
         made = self.output
@@ -220,8 +230,9 @@ def _planned(
 ) -> Plan:
     if is_static(statement.query, {}, catalog):
         snapshot = _bounded(statement, catalog)
+        rules = reading(statement, catalog)[1].rules
         reads = tuple(relation for relation in snapshot.reads if not is_of_system(relation))
-        return Plan(name, merged, snapshot=snapshot, reads=reads, dependencies=catalog.dependencies)
+        return Plan(name, merged, snapshot=snapshot, reads=reads, dependencies=catalog.dependencies, rules=rules)
     bound = bound_query(name, statement, catalog, merged)
     made = rewritten(replace(bound, sizes=sizes))
     fragments = tuple(map(Fragment.of, made.fragments))

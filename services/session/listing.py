@@ -126,7 +126,7 @@ def _views(context: Context, like: str | None) -> Rows:
             {
                 "name": statement.name,
                 "topic": one.query.topic if one is not None else "",
-                "state": one.shown_state if one is not None else "not materialized",
+                "state": one.shown_state if one is not None else _without_query(statement),
                 **behind.get(relation.name, NO_BACKLOG),
                 "reads": ", ".join(used for used in context.catalog.used(statement.name) if used != statement.into),
                 "used by": ", ".join(user.name for user in context.catalog.users(statement.name)),
@@ -136,6 +136,11 @@ def _views(context: Context, like: str | None) -> Rows:
     columns = ("name", "topic", "state", *NO_BACKLOG, "reads", "used by", "definition")
     rows = _rows(lines, **(dict.fromkeys(columns, pa.string()) | {"backlog": pa.int64()}))
     return replace(rows, note=note)
+
+
+def _without_query(view: CreateView) -> str:
+    """Of a view of constants, or one whose query was terminated, the rows stand."""
+    return "no query runs" if view.materialized else "not materialized"
 
 
 def _queries(context: Context, like: str | None) -> Rows:

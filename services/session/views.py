@@ -15,17 +15,23 @@ import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from dovetail.broker.registry.client import schemas_of
+from dovetail.broker.topic_shapes import TopicShape, config_for
+from dovetail.changelog.changes import Changes
+from dovetail.changelog.encode import records_of
 from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
 from dovetail.changelog.schema import Kind, StreamSchema
 from dovetail.runtime.query_plan import on_trial
 from dovetail.services.session import topics
 from dovetail.services.session.alter.alter_query import change_query
 from dovetail.services.session.alter.proposal import proposal
+from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import await_gone, clear, expect_disposable
 from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
-from dovetail.services.session.result import Done
+from dovetail.services.session.result import Done, counted
+from dovetail.sql.bind.clock_conditions import asks_clock
 from dovetail.sql.catalog import Desired, Query, Relation
 from dovetail.sql.catalog.entries import queries_of
 from dovetail.sql.plan.join_order import orders_text
@@ -61,11 +67,10 @@ def create_view(context: Context, statement: CreateView) -> Done:
     replaced = [query for query in context.catalog.queries() if query.view == statement.name]
     if not statement.materialized:
         return _plain_view(context, statement, plan, existing, replaced)
+    if plan.constant and statement.into is None and existing is None and not asks_clock(statement.query):
+        return constant_view(context, statement, plan)
     if plan.bounded or plan.output is None:
-        raise Unsupported(
-            f'the query of "{statement.name}" reads table(x) only, so it would end at once',
-            fix="read a stream in it, or ask it as a SELECT",
-        )
+        raise _endless(statement, plan, existing)
     expect_runner(context, engines_of(plan))
     if existing is not None and replaced and not statement.with_data and _same(statement, existing):
         return Done(
@@ -111,6 +116,40 @@ def _other_buckets(statement: CreateView, existing: Relation) -> str:
     if wanted is None or not isinstance(before, CreateView) or before.settings.get(_BUCKETS) == wanted:
         return ""
     return f"ALTER VIEW {statement.name} SET (buckets = {wanted}) gives it other buckets; "
+
+
+def _endless(statement: CreateView, plan: Plan, existing: Relation | None) -> Unsupported:
+    """A query that would end at once."""
+    if plan.constant and existing is not None:
+        return Unsupported(
+            f'the query of "{statement.name}" reads nothing, and what has the name does not become a view of constants',
+            fix=f"drop the {existing.what} first: DROP {existing.what.upper()} {existing.name}",
+        )
+    reads = "nothing" if plan.constant else "table(x) only"
+    return Unsupported(
+        f'the query of "{statement.name}" reads {reads}, so it would end at once',
+        fix="read a stream in it, or ask it as a SELECT",
+    )
+
+
+def constant_view(context: Context, statement: CreateView, plan: Plan) -> Done:
+    """A view whose query reads nothing: its rows are written once, and no query runs for it."""
+    assert plan.snapshot is not None
+    _expect_topic(context, statement, plan, existing=None)
+    rows = answer(context, plan.snapshot)
+    stream = plan.stream()
+    mine, _ = context.catalog.create(statement, now_ms=context.now_ms, uses=plan.uses, written=stream)
+    try:
+        if statement.with_data:
+            topics.delete(context, [statement.name])
+        topics.make(context, statement.name, TopicShape(config=config_for(stream.schema.kind)))
+        records = records_of(stream.schema, Changes.of(rows).table, schemas_of(context.brokers))
+        context.topics.await_committed(statement.name, context.writer.write_whole(statement.name, records))
+    except DovetailError:
+        _take_back(context, mine)
+        raise
+    kept = f"{counted(rows.num_rows, 'row')} that stay as they are"
+    return Done(f"created materialized view {statement.name} of {kept}")
 
 
 def _plain_view(

@@ -52,7 +52,7 @@ def of_groups(condition: exp.Expr) -> exp.Expr:
 
 def _with(condition: exp.Expr, made: Callable[[ClockComparison], exp.Expr]) -> exp.Expr:
     """Of those terms that AND joins. What is no such comparison stays as it is, and the call is refused where it is."""
-    if not _asks(condition):
+    if not asks_clock(condition):
         return condition
     terms = [found for term in conjuncts(condition) for found in _ends_of(term)]
     asked = [(term, ClockComparison.of(term)) for term in terms]
@@ -74,10 +74,10 @@ class ClockComparison:
         if type(inner) not in _MIRRORED or not isinstance(inner, exp.Binary):
             return None
         left, right = inner.left.unnest(), inner.right.unnest()
-        if _asks(left) == _asks(right):
+        if asks_clock(left) == asks_clock(right):
             return None
         found = ClockComparison(left, type(inner), right)
-        return (found if _asks(right) else found.turned()).apart()
+        return (found if asks_clock(right) else found.turned()).apart()
 
     def turned(self) -> ClockComparison:
         return ClockComparison(self.bound, _MIRRORED[self.comparison], self.value)
@@ -89,7 +89,7 @@ class ClockComparison:
         if not isinstance(self.bound, exp.Sub) or self.value.find(exp.Column) is not None:
             return None
         clock, subtracted = self.bound.left.unnest(), self.bound.right.unnest()
-        if not _asks(clock) or clock.find(exp.Column) is not None:
+        if not asks_clock(clock) or clock.find(exp.Column) is not None:
             return None
         # INTERVAL '1 hour' > now() - at: at is what is compared.
         return ClockComparison(subtracted, self.comparison, exp.Sub(this=clock.copy(), expression=self.value.copy()))
@@ -114,14 +114,14 @@ def _with_value(found: ClockComparison) -> exp.Expr:
     return found.comparison(this=found.value.copy(), expression=found.of_clock)
 
 
-def _asks(tree: exp.Expr) -> bool:
+def asks_clock(tree: exp.Expr) -> bool:
     return any(function_name(node) in _CLOCKS for node in tree.find_all(exp.Func))
 
 
 def _ends_of(term: exp.Expr) -> list[exp.Expr]:
     """A BETWEEN with the clock as its two comparisons."""
     inner = term.unnest()
-    if not (isinstance(inner, exp.Between) and _asks(inner)):
+    if not (isinstance(inner, exp.Between) and asks_clock(inner)):
         return [term]
     low = exp.GTE(this=inner.this.copy(), expression=inner.args["low"].copy())
     high = exp.LTE(this=inner.this.copy(), expression=inner.args["high"].copy())

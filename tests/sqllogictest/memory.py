@@ -23,6 +23,7 @@ from dovetail.runtime.settings import read_settings
 from dovetail.services.session import Session, topics
 from dovetail.services.session.contents import relation_rows
 from dovetail.services.session.context import Context, agreed
+from dovetail.services.session.views import constant_view
 from dovetail.sql.catalog import Catalog
 from dovetail.sql.clock_table import CLOCK
 from dovetail.sql.engines import Engine
@@ -178,6 +179,9 @@ class MemorySession(SuiteSession):
             super()._run(parse_one(f"CREATE TABLE {CLOCK} (id int, now timestamptz, PRIMARY KEY (id))"))
             super()._run(parse_one(f"INSERT INTO {CLOCK} VALUES (0, now())"))
         self._catalog.expect_acyclic(statement, plan.uses)
+        if plan.constant:
+            constant_view(self._context, statement, plan)
+            return
         if plan.output is None:
             raise Unsupported(f'the query of "{statement.name}" reads table(x) only, so it would end at once')
         self._catalog.create(statement, now_ms=self._context.now_ms, uses=plan.uses)
