@@ -29,7 +29,7 @@ from dovetail.services.session.assignment import assigned_rows
 from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
 from dovetail.services.session.frames.fitted_columns import fitted
-from dovetail.services.session.result import Done, counted
+from dovetail.services.session.result import Done, Rows, counted
 from dovetail.services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from dovetail.sql.bind.bounded.bounded_query import snapshot_of
 from dovetail.sql.bind.reading import dialect_of, expression_rules, with_dialect
@@ -44,20 +44,28 @@ _Change = TypeVar("_Change", Insert, Update, Delete)
 _ColumnCast = Callable[[pa.ChunkedArray, pa.DataType, str], pa.ChunkedArray]
 
 
-def insert(context: Context, statement: Insert) -> Done:
+def insert(context: Context, statement: Insert) -> Done | Rows:
     stream = _writable(context, statement.stream)
     schema = stream.schema
+    returning = _returning(context, stream, statement)
     if statement.query is not None:
         snapshot = snapshot_for(context, schema.name, stream.rules, statement.query)
-        return insert_answer(context, schema.name, statement.columns, snapshot)
-    rows = typed_rows(schema, statement.columns, _values(context, stream, statement))
-    return _inserted(context, stream, rows)
+        rows = _answered(context, stream, statement.columns, snapshot)
+    else:
+        rows = typed_rows(schema, statement.columns, _values(context, stream, statement))
+    done = _inserted(context, stream, rows)
+    return done if returning is None else _returned(returning, stream, rows)
 
 
 def insert_answer(context: Context, name: str, columns: Sequence[str], query: Snapshot) -> Done:
     """The columns of the query, in order, into those named, or else declared."""
     stream = _writable(context, name)
-    schema = stream.schema
+    return _inserted(context, stream, _answered(context, stream, columns, query))
+
+
+def _answered(context: Context, stream: Stream, columns: Sequence[str], query: Snapshot) -> pa.Table:
+    """The rows that ``insert_answer`` writes."""
+    name, schema = stream.schema.name, stream.schema
     names = columns or [column.name for column in schema.columns]
     if len(names) != len(query.columns):
         given, filled = counted(len(query.columns), "column"), counted(len(names), "column")
@@ -69,7 +77,31 @@ def insert_answer(context: Context, name: str, columns: Sequence[str], query: Sn
     found = dict(zip(names, answer(context, query).columns, strict=True))
     rows = Changes.of(_declared(schema, found, _cast)).table
     expect_values(schema, rows)
-    return _inserted(context, stream, rows)
+    return rows
+
+
+def _returning(context: Context, stream: Stream, statement: Insert | Update | Delete) -> Snapshot | None:
+    """What RETURNING asks of the rows that are written, before any is; None where it asks nothing."""
+    if not statement.returning:
+        return None
+    name = stream.schema.name
+    if stream.rules is Rules.TIMEPLUS:
+        raise Unsupported(
+            "RETURNING is for tables", where="RETURNING", fix=f"leave it out, and ask SELECT .. FROM table({name})"
+        )
+    quoted = '"' + name.replace('"', '""') + '"'
+    try:
+        query = parse_one(f"SELECT {statement.returning} FROM table({quoted}) AS {quoted}", stream.rules)
+        if not isinstance(query, Select) or not isinstance(query.query, exp.Select):
+            raise SqlError("it is no select list", fix="RETURNING *, or RETURNING id")
+        return _snapshot(context, query.query, stream.rules)
+    except SqlError as fault:
+        raise type(fault)(fault.what, where=f"RETURNING {statement.returning}", fix=fault.fix) from None
+
+
+def _returned(returning: Snapshot, stream: Stream, rows: pa.Table) -> Rows:
+    columns = rows.select([column.name for column in stream.schema.columns])
+    return Rows(returning.run({stream.schema.name: columns}))
 
 
 def _inserted(context: Context, stream: Stream, rows: pa.Table) -> Done:
@@ -166,10 +198,11 @@ def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray], cast: 
     return pa.table(columns)
 
 
-def update(context: Context, statement: Update) -> Done:
+def update(context: Context, statement: Update) -> Done | Rows:
     """Each row that WHERE holds for, with the assigned columns computed from the row before."""
     stream = _changeable(context, statement.stream, "UPDATE")
     statement = _in_dialect_of(stream, statement)
+    returning = _returning(context, stream, statement)
     schema = stream.schema
     assigned = dict(statement.assignments)
     known = [column.name for column in schema.columns]
@@ -194,7 +227,8 @@ def update(context: Context, statement: Update) -> Done:
         stream.topic,
         records_of(schema, changes_of(old.cast(after.schema), after), schemas_of(context.brokers)),
     )
-    return Done(f"updated {counted(both.num_rows, 'row')}")
+    done = Done(f"updated {counted(both.num_rows, 'row')}")
+    return done if returning is None else _returned(returning, stream, after)
 
 
 def _assigned(column: Column, value: exp.Expr | None, known: Collection[str]) -> exp.Expr:
@@ -207,14 +241,16 @@ def _assigned(column: Column, value: exp.Expr | None, known: Collection[str]) ->
     return exp.Null() if column.default is None else exp.Literal.string(column.default)
 
 
-def delete(context: Context, statement: Delete) -> Done:
+def delete(context: Context, statement: Delete) -> Done | Rows:
     stream = _changeable(context, statement.stream, "DELETE")
     statement = _in_dialect_of(stream, statement)
+    returning = _returning(context, stream, statement)
     rows = _matching(context, stream, statement.where, [])
     names = written_columns(stream.schema)
     gone = rows.rename_columns(names)
     _write(context, stream.topic, records_of(stream.schema, Changes.of(gone, -1).table, schemas_of(context.brokers)))
-    return Done(f"deleted {counted(rows.num_rows, 'row')}")
+    done = Done(f"deleted {counted(rows.num_rows, 'row')}")
+    return done if returning is None else _returned(returning, stream, gone)
 
 
 def _matching(context: Context, stream: Stream, where: exp.Expr | None, more: Sequence[exp.Expr]) -> pa.Table:
@@ -242,7 +278,8 @@ def _in_dialect_of(stream: Stream, statement: _Change) -> _Change:
         return statement
     again = parse_one(statement.text, stream.rules)
     assert isinstance(again, type(statement))
-    return again
+    # Its text ends before it.
+    return replace(again, returning=statement.returning)
 
 
 def _snapshot(context: Context, query: exp.Select, rules: Rules) -> Snapshot:

@@ -109,6 +109,23 @@ class Cursor:
             del self.tokens[-len(words) :]
         return found
 
+    def take_clause(self, word: str) -> str:
+        """The text behind the last ``word`` that stands in no brackets, which is taken off the statement with it; '':
+        there is none.
+        """
+        depth, place = 0, -1
+        for index, token in enumerate(self.tokens[self.index :], start=self.index):
+            if token.token_type in _QUOTED:
+                continue
+            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+            if depth == 0 and token.text.upper() == word:
+                place = index
+        if place <= self.index or place + 1 == len(self.tokens):
+            return ""
+        text = self.script[self.tokens[place + 1].start : int(self.tokens[-1].end) + 1]
+        del self.tokens[place:]
+        return text
+
     def expect(self, *phrases: str, fix: str = "") -> str:
         found = self.accept(*phrases)
         if not found:

@@ -376,7 +376,8 @@ class CreateTableAs:
 class Insert:
     """INSERT INTO stream [(columns)] VALUES .. | SELECT ..; empty ``columns`` = the declared ones, in order.
 
-    bound   parameters of its text have got their values
+    bound      parameters of its text have got their values
+    returning  the select list of RETURNING, over the rows that are written; '': nothing is asked
     """
 
     stream: str
@@ -385,25 +386,28 @@ class Insert:
     query: Select | None = None
     bound: bool = False
     text: str = ""
+    returning: str = ""
 
 
 @dataclass(frozen=True)
 class Update:
-    """UPDATE stream SET column = expression, .. [WHERE condition]."""
+    """UPDATE stream SET column = expression, .. [WHERE condition] [RETURNING ..]: the rows as they become."""
 
     stream: str
     assignments: tuple[tuple[str, exp.Expr], ...]
     where: exp.Expr | None = None
     text: str = ""
+    returning: str = ""
 
 
 @dataclass(frozen=True)
 class Delete:
-    """DELETE FROM stream [WHERE condition]."""
+    """DELETE FROM stream [WHERE condition] [RETURNING ..]: the rows that went."""
 
     stream: str
     where: exp.Expr | None = None
     text: str = ""
+    returning: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import cast
 
+import pyarrow as pa
+
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.reader import TopicContent, all_columns
 from dovetail.broker.topic_shapes import TopicAdmin, TopicShape
@@ -157,17 +159,18 @@ class MemorySession(SuiteSession):
         self._host.close()
         super().close()
 
-    def _run(self, statement: Statement) -> None:
+    def _run(self, statement: Statement) -> pa.Table | None:
         if isinstance(statement, CreateView) and statement.materialized:
             self._create_view(statement)
-            return
+            return None
         there = {relation.name for relation in self.relations}
-        super()._run(statement)
+        returned = super()._run(statement)
         if isinstance(statement, Drop):
             for name in there - {relation.name for relation in self.relations}:
                 self._stop(name)
             self._renew_lookups()
         self.settle()
+        return returned
 
     def _create_view(self, statement: CreateView) -> None:
         if self._catalog.find(statement.name) is not None and statement.if_not_exists:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from dovetail.services.session import Session
+from dovetail.services.session import Rows, Session
 from dovetail.services.session.contents import answer, relation_rows
 from dovetail.sql.bind.reading import with_dialect
 from dovetail.sql.catalog import Relation
@@ -15,7 +15,7 @@ from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import plan_snapshot, stream_of
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import Drop, Select, Statement
+from dovetail.sql.syntax.statements import Delete, Drop, Insert, Select, Statement, Update
 
 
 class ViewFailed(Exception):
@@ -39,8 +39,7 @@ class SuiteSession(ABC):
             # The next table of this name begins without rows.
             with_data = statement.what not in ("index", "dictionary", "function")
             statement = replace(statement, with_data=with_data)
-        self._run(statement)
-        return None
+        return self._run(statement)
 
     def rows_of(self, view: str) -> pa.Table:
         """What a view holds, its declared columns."""
@@ -74,8 +73,10 @@ class SuiteSession(ABC):
     def settle(self) -> None:
         """Wait until every view has taken in all of its input. Raises ViewFailed."""
 
-    def _run(self, statement: Statement) -> None:
-        self._session.execute(statement)
+    def _run(self, statement: Statement) -> pa.Table | None:
+        """The rows of RETURNING, if it has any."""
+        result = self._session.execute(statement)
+        return result.table if isinstance(result, Rows) and isinstance(statement, Insert | Update | Delete) else None
 
     def _snapshot(self, statement: Select) -> Snapshot:
         catalog = self._session.context.catalog

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 from sqlglot import exp
@@ -20,12 +21,18 @@ from dovetail.sql.syntax.statements import (
     Update,
 )
 
+_RETURNING = "RETURNING"
 _Value = Literal | Computed | DefaultValue | StatementParameter
 
 
 def insert(cursor: Cursor) -> Insert:
-    """``INSERT INTO s [(a, b)] VALUES (..), (..)`` or ``INSERT INTO s [(a, b)] SELECT ..``."""
+    """``INSERT INTO s [(a, b)] VALUES (..), (..)`` or ``INSERT INTO s [(a, b)] SELECT ..``, ``[RETURNING ..]``."""
     cursor.clause = "INSERT"
+    returning = cursor.take_clause(_RETURNING)
+    return replace(_insert(cursor), returning=returning)
+
+
+def _insert(cursor: Cursor) -> Insert:
     cursor.expect("INSERT INTO")
     stream = cursor.path("the name of a stream")
     columns: tuple[str, ...] = ()
@@ -119,31 +126,46 @@ def _number(text: str) -> int | float | Decimal:
 
 
 def update(cursor: Cursor) -> Update:
-    """``UPDATE s SET a = e, .. [WHERE ..]``."""
+    """``UPDATE s SET a = e, (b, c) = (f, g), .. [WHERE ..] [RETURNING ..]``."""
     cursor.clause = "UPDATE"
+    returning = cursor.take_clause(_RETURNING)
     cursor.expect("UPDATE")
     stream = cursor.path("the name of a stream")
     cursor.expect("SET")
     offset = cursor.offset
-    assignments = cursor.listed(lambda: _assignment(cursor))
+    assignments = tuple(one for part in cursor.listed(lambda: _assignments(cursor)) for one in part)
     names = [name for name, _ in assignments]
     for name in names:
         if names.count(name) > 1:
             cursor.fail(f'"{name}" is set twice', fix="set it once", kind=SqlError, offset=offset)
-    return Update(stream, assignments, where_clause(cursor))
+    return Update(stream, assignments, where_clause(cursor), returning=returning)
 
 
-def _assignment(cursor: Cursor) -> tuple[str, exp.Expr]:
-    column = cursor.name("a column")
+def _assignments(cursor: Cursor) -> list[tuple[str, exp.Expr]]:
+    """``a = e``; ``(a, b) = (e, f)``, or ``= ROW(e, f)``."""
+    offset = cursor.offset
+    if not cursor.at("("):
+        column = cursor.name("a column")
+        cursor.expect("=")
+        return [(column, readable_expression(cursor, cursor.nested_until("WHERE")))]
+    columns = cursor.wrapped(lambda: cursor.name("a column"))
     cursor.expect("=")
-    return column, readable_expression(cursor, cursor.nested_until("WHERE"))
+    if cursor.at("( SELECT", "( WITH"):
+        cursor.fail("a subquery gives one value", fix="SET a = (SELECT ..), b = (SELECT ..)", kind=Unsupported)
+    cursor.accept("ROW")
+    values = cursor.wrapped(lambda: readable_expression(cursor, cursor.nested()))
+    if len(values) != len(columns):
+        what = f"{len(columns)} columns are named, and there are {len(values)} values"
+        cursor.fail(what, fix="give a value for each", kind=SqlError, offset=offset)
+    return list(zip(columns, values, strict=True))
 
 
 def delete(cursor: Cursor) -> Delete:
-    """``DELETE FROM s [WHERE ..]``."""
+    """``DELETE FROM s [WHERE ..] [RETURNING ..]``."""
     cursor.clause = "DELETE"
+    returning = cursor.take_clause(_RETURNING)
     cursor.expect("DELETE FROM")
-    return Delete(cursor.path("the name of a stream"), where_clause(cursor))
+    return Delete(cursor.path("the name of a stream"), where_clause(cursor), returning=returning)
 
 
 def where_clause(cursor: Cursor) -> exp.Expr | None:
