@@ -88,7 +88,7 @@ class RandomExpressions:
 
     def of_rows(self, numbers: Numbers, moment: Moment) -> dict[str, pa.Array]:
         """The values by column. Raises SqlError for one that does not fit."""
-        drawn = {name: call.values.of(numbers, moment).cast(call.type) for name, call in self.calls.items()}
+        drawn = {name: call.values.of(numbers, moment) for name, call in self.calls.items()}
         found = self.query.run({_ROWS: pa.table({"__row": numbers, **drawn})})
         if len(found) != len(numbers):
             raise SqlError("an aggregate makes one row of many", where=_WHERE, fix="write what each row has by itself")

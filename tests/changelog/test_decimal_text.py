@@ -70,10 +70,10 @@ changelog/formats/record_parts.py changelog/rows.py dictionaries/sources/sql_dat
 enrichment/lookup_join/distinct_keys.py enrichment/lookup_join/looked_up_columns.py
 enrichment/stream_rows/sqlite_values.py services/cli/demo/clickthrough.py services/cli/following/current_rows.py
 services/session/frames/fitted_columns.py services/session/rows.py services/session/typed_rows.py
-services/session/verification/verify.py services/worker/lane/fetches.py sql/expressions/group_calls.py
-sql/expressions/engine_calls/python_calls.py sql/expressions/partitions/partition_calls.py sql/trace/grouped_rows.py
-sql/trace/history.py sql/trace/near_misses.py sql/trace/walk.py sql/transforms/static_join_step.py
-sql/transforms/version_step.py sql/transforms/window_step.py
+services/session/verification/verify.py services/worker/lane/fetches.py sql/datagen/fields.py
+sql/expressions/group_calls.py sql/expressions/engine_calls/python_calls.py
+sql/expressions/partitions/partition_calls.py sql/trace/grouped_rows.py sql/trace/history.py sql/trace/near_misses.py
+sql/trace/walk.py sql/transforms/static_join_step.py sql/transforms/version_step.py sql/transforms/window_step.py
 """
 CASTS_OF_NO_TEXTS = frozenset(_PATHS.split())
 """Where Arrow casts to a type that is not written there: columns that are of it but for their digits or their unit."""
