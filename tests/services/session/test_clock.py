@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 
-from dovetail.services.session import Rows, Session
+from dovetail.services.session import Session
 from dovetail.sql.clock_table import CLOCK
+from tests.services.session.conftest import asked, until
 
 pytestmark = pytest.mark.services
-_PATIENCE_S = 60.0
-
-
-def asked(session: Session, statement: str) -> list[tuple[object, ...]]:
-    [result] = session.run(statement)
-    assert isinstance(result, Rows)
-    return [tuple(row.values()) for row in result.table.to_pylist()]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + _PATIENCE_S
-    while not holds():
-        assert time.monotonic() < end_s
-        time.sleep(0.1)
 
 
 def test_rows_leave_and_come_as_time_passes(session_of_runners: Session) -> None:

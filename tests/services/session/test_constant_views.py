@@ -5,16 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dovetail.changelog.errors import DovetailError
-from dovetail.services.session import Rows, Session
-from tests.services.session.conftest import settle
+from dovetail.services.session import Session
+from tests.services.session.conftest import asked, settle
 
 pytestmark = pytest.mark.services
-
-
-def asked(session: Session, statement: str) -> list[tuple[object, ...]]:
-    [result] = session.run(statement)
-    assert isinstance(result, Rows)
-    return [tuple(row.values()) for row in result.table.to_pylist()]
 
 
 def test_its_rows_are_written_once_and_joined(session_of_runners: Session) -> None:

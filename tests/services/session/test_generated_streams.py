@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 
 from dovetail.changelog.errors import DovetailError
-from dovetail.services.session import Done, Rows, Session
+from dovetail.services.session import Done, Session
+from tests.services.session.conftest import asked, until
 
 pytestmark = pytest.mark.services
-_PATIENCE_S = 60.0
-
-
-def asked(session: Session, statement: str) -> list[tuple[object, ...]]:
-    [result] = session.run(statement)
-    assert isinstance(result, Rows)
-    return [tuple(row.values()) for row in result.table.to_pylist()]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + _PATIENCE_S
-    while not holds():
-        assert time.monotonic() < end_s
-        time.sleep(0.1)
 
 
 def test_a_view_joins_what_is_generated(session_of_runners: Session) -> None:
