@@ -223,7 +223,7 @@ def test_names_are_unique(session: Session) -> None:
         ("CREATE STREAM s (a int) SETTINGS shard = 3", 'no setting "shard"', 'did you mean "shards"?'),
         ("CREATE STREAM s (a int) SETTINGS logstore = 1", 'no setting "logstore"', "there are: "),
         ("CREATE TABLE s (a int) WITH (partition_by = 5)", 'no setting "partition_by"', "there are: "),
-        ("CREATE STREAM s (a int) SETTINGS connector = 'kafka'", 'no setting "connector"', "there are: "),
+        ("CREATE STREAM s (a int) SETTINGS connector = 'kafka'", "a stream has no connector kafka", "EXTERNAL STREAM"),
         ("CREATE EXTERNAL STREAM s (a int) SETTINGS topic = 't', data_format = 'Avro'", _REGISTRY, "dovetail up"),
         ("CREATE SOURCE s (a int) WITH (connector = 'kafka') FORMAT PLAIN ENCODE AVRO", _REGISTRY, "dovetail up"),
         ("CREATE STREAM s (a int) SETTINGS data_format = 'JSONSchema'", _REGISTRY, "dovetail up"),
