@@ -46,6 +46,7 @@ class RowReader:
         self._members = tuple(_members(schema, columns, self._primary_key))
         keys = tuple(member for member in self._members if member.name in self._primary_key)
         names = {member.name for member in self._members}
+        self._places = {member.name: place for place, member in enumerate(self._members)}
         self._renamed = tuple(column for column in schema.columns if column.former and column.name in names)
         self._record = registry.reader(Reads(schema.value, schema, self._members, schemas=schemas))
         wide = Reads(schema.value, schema, self._with_former(), schemas=schemas)
@@ -118,13 +119,12 @@ class RowReader:
             found = described(record[WIRE_DELTA]).removeprefix("number ")
             raise RecordRejected(f"{WIRE_DELTA} is {found}; it must be 1 or -1")
         row = self._record.values(record)
-        places = {member.name: place for place, member in enumerate(self._members)}
         if of_key:
             found_in_key = dict(zip(self._key_names, self._key.values(of_key), strict=True))
             for name in of_key:
-                row[places[name]] = found_in_key[name]
+                row[self._places[name]] = found_in_key[name]
         for name in self._uuids:
-            row[places[name]] = _uuid(name, row[places[name]])
+            row[self._places[name]] = _uuid(name, row[self._places[name]])
         return row
 
     def _members_of_key(self, key: bytes | None, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -174,20 +174,14 @@ class GeneratedStreams:
         """One that has another text by now ends, and starts again with it."""
         stream = self._streams[query.id]
         if stream.error is not None and not stream.error.retry:
-            return self._failed(query, stream, stream.error)
+            stream.close()
+            del self._streams[query.id]
+            return Watched(failure=Failure.of(stream.error))
         if stream.sql != query.sql:
-            return self._ended_for(query)
+            self.end(query)
+            return Watched()
         self._report(query, stream)
         return Watched(stream.is_writing, "" if stream.error is None else str(stream.error))
-
-    def _failed(self, query: Query, stream: GeneratedStream, error: DovetailError) -> Watched:
-        stream.close()
-        del self._streams[query.id]
-        return Watched(failure=Failure.of(error))
-
-    def _ended_for(self, query: Query) -> Watched:
-        self.end(query)
-        return Watched()
 
     def end(self, query: Query) -> bool:
         stream = self._streams.get(query.id)

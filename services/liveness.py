@@ -60,7 +60,7 @@ def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
     lease = catalog.leadership(Engine.SPARK.value)
     away = set()
     if lease is None or not now_ms < lease.until_ms <= now_ms + _FURTHEST_MS:
-        away |= {Engine.SPARK.value, Engine.DATAGEN.value}
+        away |= {engine.value for engine in Engine.of("spark")}
     if not live_workers(catalog, now_ms):
         away.add(Engine.FAUST.value)
     return away

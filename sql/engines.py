@@ -19,6 +19,11 @@ class Engine(StrEnum):
         """The part of the local stack that it is."""
         return "worker" if self is Engine.FAUST else "spark"
 
+    @staticmethod
+    def of(component: str) -> list[Engine]:
+        """Those that a part of the local stack is."""
+        return [engine for engine in Engine if engine.component == component]
+
     @property
     def process(self) -> str:
         """What its process is called in messages."""

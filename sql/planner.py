@@ -229,10 +229,12 @@ def _planned(
     name: str, statement: Select | CreateView, catalog: TrackedCatalog, merged: QuerySettings, sizes: Sizes | None
 ) -> Plan:
     if is_static(statement.query, {}, catalog):
-        snapshot = _bounded(statement, catalog)
-        rules = reading(statement, catalog)[1].rules
+        query, dialect = reading(statement, catalog)
+        snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect)
         reads = tuple(relation for relation in snapshot.reads if not is_of_system(relation))
-        return Plan(name, merged, snapshot=snapshot, reads=reads, dependencies=catalog.dependencies, rules=rules)
+        return Plan(
+            name, merged, snapshot=snapshot, reads=reads, dependencies=catalog.dependencies, rules=dialect.rules
+        )
     bound = bound_query(name, statement, catalog, merged)
     made = rewritten(replace(bound, sizes=sizes))
     fragments = tuple(map(Fragment.of, made.fragments))

@@ -52,8 +52,8 @@ def up(without: Sequence[str]) -> None:
 
 def _stable(settings: Settings, stack: Stack, screen: Screen) -> list[QueryStatus]:
     """The queries of the engines that the stack runs, when they run or have failed, or the time is over."""
-    ready = {line.name for line in stack.status() if line.phase is Phase.READY}
-    served = {engine.value for engine in Engine if engine.component in ready}
+    ready = [line.name for line in stack.status() if line.phase is Phase.READY]
+    served = {engine.value for name in ready for engine in Engine.of(name)}
     started_s = said_s = time.monotonic()
 
     def wait(left: list[QueryStatus]) -> bool:

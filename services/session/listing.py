@@ -19,7 +19,6 @@ from dovetail.services.session.context import Context
 from dovetail.services.session.result import Rows, Text
 from dovetail.sql.catalog import Query, Relation, What
 from dovetail.sql.catalog.like import matches
-from dovetail.sql.engines import Engine
 from dovetail.sql.query_settings import SETTINGS
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import (
@@ -102,7 +101,7 @@ def _topics(context: Context, like: str | None) -> Rows:
     for relation in context.catalog.relations(What.STREAM):
         assert isinstance(relation.definition, CreateStream)
         holds.setdefault(relation.definition.topic or relation.name, []).append(f"stream {relation.name}")
-    for query in [one for one in context.catalog.queries() if one.engine != Engine.DATAGEN]:
+    for query in [one for one in context.catalog.queries() if not one.generates]:
         holds.setdefault(query.topic, []).append(f"{'view' if query.name == query.view else 'fragment'} {query.name}")
         holds.setdefault(topic_of(query.name), []).append(f"dead letters of {query.name}")
     lines = [

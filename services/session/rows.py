@@ -53,14 +53,14 @@ def insert(context: Context, statement: Insert) -> Done | Rows:
         rows = _answered(context, stream, statement.columns, snapshot)
     else:
         rows = typed_rows(schema, statement.columns, _values(context, stream, statement))
-    done = _inserted(context, stream, rows)
+    done = write_rows(context, stream, rows)
     return done if returning is None else _returned(returning, stream, rows)
 
 
 def insert_answer(context: Context, name: str, columns: Sequence[str], query: Snapshot) -> Done:
     """The columns of the query, in order, into those named, or else declared."""
     stream = _writable(context, name)
-    return _inserted(context, stream, _answered(context, stream, columns, query))
+    return write_rows(context, stream, _answered(context, stream, columns, query))
 
 
 def _answered(context: Context, stream: Stream, columns: Sequence[str], query: Snapshot) -> pa.Table:
@@ -89,12 +89,8 @@ def _returning(context: Context, stream: Stream, statement: Insert | Update | De
         raise Unsupported(
             "RETURNING is for tables", where="RETURNING", fix=f"leave it out, and ask SELECT .. FROM table({name})"
         )
-    quoted = '"' + name.replace('"', '""') + '"'
     try:
-        query = parse_one(f"SELECT {statement.returning} FROM table({quoted}) AS {quoted}", stream.rules)
-        if not isinstance(query, Select) or not isinstance(query.query, exp.Select):
-            raise SqlError("it is no select list", fix="RETURNING *, or RETURNING id")
-        return _snapshot(context, query.query, stream.rules)
+        return _snapshot(context, _content_query(name, statement.returning, stream.rules), stream.rules)
     except SqlError as fault:
         raise type(fault)(fault.what, where=f"RETURNING {statement.returning}", fix=fault.fix) from None
 
@@ -104,7 +100,8 @@ def _returned(returning: Snapshot, stream: Stream, rows: pa.Table) -> Rows:
     return Rows(returning.run({stream.schema.name: columns}))
 
 
-def _inserted(context: Context, stream: Stream, rows: pa.Table) -> Done:
+def write_rows(context: Context, stream: Stream, rows: pa.Table) -> Done:
+    """``rows``, of its columns and with their deltas, as records of its topic; the next statement reads them."""
     _write(context, stream.topic, records_of(stream.schema, rows, schemas_of(context.brokers)))
     return Done(f"inserted {counted(rows.num_rows, 'row')}")
 
@@ -264,11 +261,13 @@ def _matching(context: Context, stream: Stream, where: exp.Expr | None, more: Se
     return answer(context, _snapshot(context, query, stream.rules))
 
 
-def _content_query(name: str) -> exp.Select:
+def _content_query(name: str, items: str = "1", rules: Rules = Rules.TIMEPLUS) -> exp.Select:
+    """``items``, a select list, over what a table holds. Raises SqlError where it is none."""
     quoted = '"' + name.replace('"', '""') + '"'
-    statement = parse_one(f"SELECT 1 FROM table({quoted}) AS {quoted}")
+    statement = parse_one(f"SELECT {items} FROM table({quoted}) AS {quoted}", rules)
     query = statement.query if isinstance(statement, Select) else None
-    assert isinstance(query, exp.Select)
+    if not isinstance(query, exp.Select):
+        raise SqlError("it is no select list", fix="*, or columns and expressions of them")
     return query
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicShape, config_for
-from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
+from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.schema import Kind
 from dovetail.services.session import topics
 from dovetail.services.session.alter.readers import expect_read_alike
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import expect_disposable
-from dovetail.services.session.generated import begin, generating_query
+from dovetail.services.session.generated import enter
 from dovetail.services.session.result import Done
 from dovetail.services.session.schemas.columns_of_schema import with_columns
 from dovetail.services.session.schemas.registration import expect_schema
@@ -25,7 +25,6 @@ from dovetail.sql.syntax.statements import (
     AlterStream,
     CreateIndex,
     CreateStream,
-    Drop,
 )
 
 _SHORTEST_SEGMENT_MS = 60_000
@@ -58,25 +57,22 @@ def _over_its_topic(context: Context, statement: CreateStream) -> Done:
 
 def _over_own_topic(context: Context, statement: CreateStream, existing: Relation | None) -> Done:
     topic = statement.topic or statement.name
-    query = generating_query(context, statement) if statement.generated else None
     shape = _shape(statement)
     there = topic in context.topics.partitions()
     if there and statement.with_data:
         expect_disposable(context, topic, order="WITH DATA", but=statement.name)
     elif existing is not None:
         _expect_same_policy(statement, existing.definition)
-    context.catalog.create(statement, now_ms=context.now_ms, query=query)
-    try:
+
+    def place() -> bool:
         if there and statement.with_data:
             topics.delete(context, [topic])
         made = topics.make(context, topic, shape)
         if not made and existing is not None and _keeps_otherwise(statement, existing.definition):
             context.topics.configure(topic, {name: shape.config.get(name) for name in _OF_SETTINGS})
-    except DovetailError:
-        context.catalog.drop(Drop("stream", statement.name), now_ms=context.now_ms)
-        raise
-    if query is not None:
-        begin(context, query)
+        return made
+
+    made = enter(context, statement, place)
     return Done(f"{_created(statement, existing)}{'' if made else _over_records(statement, topic, existing)}")
 
 

@@ -15,10 +15,8 @@ import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dovetail.broker.registry.client import schemas_of
 from dovetail.broker.topic_shapes import TopicShape, config_for
 from dovetail.changelog.changes import Changes
-from dovetail.changelog.encode import records_of
 from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
 from dovetail.changelog.schema import Kind, StreamSchema
 from dovetail.runtime.query_plan import on_trial
@@ -31,6 +29,7 @@ from dovetail.services.session.drop import await_gone, clear, expect_disposable
 from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
 from dovetail.services.session.result import Done, counted
+from dovetail.services.session.rows import write_rows
 from dovetail.sql.bind.clock_conditions import asks_clock
 from dovetail.sql.catalog import Desired, Query, Relation
 from dovetail.sql.catalog.entries import queries_of
@@ -143,8 +142,7 @@ def constant_view(context: Context, statement: CreateView, plan: Plan) -> Done:
         if statement.with_data:
             topics.delete(context, [statement.name])
         topics.make(context, statement.name, TopicShape(config=config_for(stream.schema.kind)))
-        records = records_of(stream.schema, Changes.of(rows).table, schemas_of(context.brokers))
-        context.topics.await_committed(statement.name, context.writer.write_whole(statement.name, records))
+        write_rows(context, stream, Changes.of(rows).table)
     except DovetailError:
         _take_back(context, mine)
         raise

@@ -34,9 +34,8 @@ def take(connection: Connection, wanted: Leadership, now_ms: int, after: int | N
     taken = replace(wanted, epoch=1 if held is None else held.epoch + 1)
     connection.execute(LEADERS.delete().where(LEADERS.c.name == wanted.name))
     connection.execute(LEADERS.insert().values(asdict(taken)))
-    for engine in Engine:
-        if engine.component == wanted.name:
-            stored_queries.note_runner_gone(connection, engine)
+    for engine in Engine.of(wanted.name):
+        stored_queries.note_runner_gone(connection, engine)
     return taken
 
 

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dovetail.changelog.errors import InternalError
+from dovetail.sql.engines import Engine
 from dovetail.sql.syntax.statements import (
     CreateDictionary,
     CreateFunction,
@@ -172,6 +173,11 @@ class Query:
     created_ms: int = 0
     updated_ms: int = 0
     lease_ms: int = 0
+
+    @property
+    def generates(self) -> bool:
+        """Whether it writes the rows of a stream, and is no view's or SELECT's."""
+        return self.engine == Engine.DATAGEN
 
     @property
     def unmade(self) -> bool:

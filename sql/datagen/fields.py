@@ -51,7 +51,7 @@ Make = Callable[[Numbers, Moment], pa.Array]
 
 @dataclass(frozen=True)
 class Made:
-    """GeneratedValues by a function."""
+    """Values by a function."""
 
     make: Make
     last: int | None = None
@@ -332,7 +332,6 @@ def least_last(values: Iterator[GeneratedValues] | Sequence[GeneratedValues]) ->
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    """Or is made of such."""
     return any(is_of(kind) for is_of, build in _BUILDERS if build in (_integers, _floats, _decimals))
 
 

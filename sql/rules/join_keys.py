@@ -161,7 +161,8 @@ def _moving_bound(
     if found is None or found.operator not in (">", ">=", "<", "<="):
         return None
     kind = common_type(found.left.type, found.right.type, found.readable, place)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
+    searched = (pa.types.is_integer, pa.types.is_floating, pa.types.is_timestamp, pa.types.is_date32)
+    if not any(is_of(kind) for is_of in searched):
         return None
     # The node of a side has no hidden columns yet.
     rises = Map(right.node, (("bound", found.right),)).column_rises("bound")

@@ -24,7 +24,6 @@ from dovetail.services.stack import Stack
 from dovetail.services.stack.temporary import temporary_settings
 from dovetail.sql.catalog import Query
 from dovetail.sql.datagen.row_generator import RowGenerator
-from dovetail.sql.engines import Engine
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateStream
 from tests.docs.pages import DOCS, Page
@@ -70,7 +69,7 @@ class Place:
             await_generated(session)
             if "INSERT" in text or "MATERIALIZED VIEW" in text:
                 queries = session.context.catalog.queries()
-                settle(session, [query.view for query in queries if query.engine != Engine.DATAGEN])
+                settle(session, [query.view for query in queries if not query.generates])
         match last:
             case Text():
                 return f"{last.text}\n"
@@ -134,7 +133,7 @@ def await_generated(session: Session) -> None:
     """Until the streams whose rows have an end have come to it: what a reader does not notice."""
     end_s = time.monotonic() + _COMMAND_S
     for query in session.context.catalog.queries():
-        if query.engine == Engine.DATAGEN:
+        if query.generates:
             definition = parse_one(query.sql)
             assert isinstance(definition, CreateStream)
             last = RowGenerator.of(definition).last

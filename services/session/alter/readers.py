@@ -9,7 +9,6 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.services.session.alter.proposal import scans_of
 from dovetail.sql.catalog import Catalog, Relation, What
 from dovetail.sql.catalog.records import RelationDefinition
-from dovetail.sql.engines import Engine
 from dovetail.sql.planner import plan_query
 from dovetail.sql.relations import Relations
 from dovetail.sql.syntax.parse import parse_one
@@ -67,11 +66,7 @@ def changed_readers(catalog: Catalog, altered: Relation, columns: Collection[str
     users = users_of(catalog, altered)
     changed = [user.name for user in users if _reads_otherwise(user.definition, catalog, then, columns)]
     views = {user.name for user in catalog.relations(What.VIEW)}
-    selects = {
-        query.view: query.sql
-        for query in catalog.queries()
-        if query.view not in views and query.engine != Engine.DATAGEN
-    }
+    selects = {one.view: one.sql for one in catalog.queries() if one.view not in views and not one.generates}
     return changed + [
         name
         for name, sql in selects.items()

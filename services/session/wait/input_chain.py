@@ -44,7 +44,7 @@ class InputChain:
     def of(catalog: Catalog, view: str) -> InputChain:
         """Raises SqlError for what is no materialized view, or one whose query was terminated."""
         _view(catalog, view)
-        living = [query for query in catalog.queries() if query.engine != Engine.DATAGEN]
+        living = [query for query in catalog.queries() if not query.generates]
         if view not in {query.view for query in living}:
             raise SqlError(
                 f'no query runs for "{view}": it was terminated',

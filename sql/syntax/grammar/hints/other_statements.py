@@ -148,12 +148,10 @@ def _refuse_words(cursor: Cursor, refused: Mapping[str, str], what: str) -> None
             cursor.fail(what.format(words), fix=fix, kind=Unsupported)
 
 
-def _refuse_piece(cursor: Cursor, at: int, pieces: Table, others: Table | None = None) -> None:
-    """``others`` are taken out with it, wherever they stand."""
+def _refuse_piece(cursor: Cursor, at: int, pieces: Table) -> None:
     words = Words(cursor.script, cursor.tokens)
     piece = found(words, at, pieces)
     if piece is not None:
-        more = [found(words, place, others or {}) for place in range(at, len(words))]
-        form = words.edited([*piece.edits, *(edit for one in more if one is not None for edit in one.edits)])
+        form = words.edited(piece.edits)
         fix, offset = noted(form, piece.note) if piece.note else form, cursor.tokens[at].start
         cursor.fail(piece.what, fix=fix, kind=Unsupported, offset=offset)
