@@ -15,6 +15,7 @@ Primary key columns that a value lacks are taken from the Kafka key; all of them
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from dovetail.changelog.errors import RecordRejected
 from dovetail.changelog.formats.json_batch import NeedsRowDecoding, Positions, decline_where
 from dovetail.changelog.formats.json_types import described
 from dovetail.changelog.formats.members import Member
-from dovetail.changelog.formats.uuid_text import UUID, in_small_letters, of_another_form, uuid_text
+from dovetail.changelog.formats.text_forms import TEXT_FORMS
 from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, WIRE_DELTA, Column, Kind, StreamSchema
 
 WIRE_DELTA_TYPE = pa.int32()
@@ -55,7 +56,7 @@ class RowReader:
         of_keys = Reads(schema.key, schema, keys, of_key=True, schemas=schemas)
         self._key = EnvelopedKeys(of_keys) if self._envelope else registry.reader(of_keys)
         self._key_names = tuple(member.name for member in keys)
-        self._uuids = tuple(one.name for one in schema.columns if one.form == UUID and one.name in names)
+        self._forms = {one.name: TEXT_FORMS[one.form] for one in schema.columns if one.form and one.name in names}
         self.schema = pa.schema([(member.name, member.type) for member in self._members])
 
     def read_batch(self, keys: pa.Array, values: pa.Array) -> tuple[pa.Table, Positions | None]:
@@ -79,12 +80,13 @@ class RowReader:
         rows = self._under_present_names(read, values)
         if self.counted:
             decline_where(pc.not_equal(pc.abs(rows.column(WIRE_DELTA)), 1))
-        return self._with_uuids(self._with_keys(rows, keys, values))
+        return self._in_forms(self._with_keys(rows, keys, values))
 
-    def _with_uuids(self, rows: pa.Table) -> pa.Table:
-        for name in self._uuids:
-            found = in_small_letters(rows.column(name))
-            decline_where(of_another_form(found))
+    def _in_forms(self, rows: pa.Table) -> pa.Table:
+        for name, form in self._forms.items():
+            found = form.members(rows.column(name))
+            if (strange := form.strange(found)) is not None:
+                decline_where(strange)
             rows = rows.set_column(rows.schema.get_field_index(name), name, found)
         return rows
 
@@ -123,9 +125,15 @@ class RowReader:
             found_in_key = dict(zip(self._key_names, self._key.values(of_key), strict=True))
             for name in of_key:
                 row[self._places[name]] = found_in_key[name]
-        for name in self._uuids:
-            row[self._places[name]] = _uuid(name, row[self._places[name]])
+        for name in self._forms:
+            row[self._places[name]] = self._in_form(name, row[self._places[name]])
         return row
+
+    def _in_form(self, name: str, text: str | None) -> str | None:
+        try:
+            return None if text is None else self._forms[name].member(text)
+        except ValueError:
+            raise RecordRejected(f"column {name}: expected uuid, found {described(text)}") from None
 
     def _members_of_key(self, key: bytes | None, record: Mapping[str, Any]) -> dict[str, Any]:
         """The primary key columns that ``record`` lacks and the key has."""
@@ -172,8 +180,11 @@ class RowReader:
     def _with_former(self) -> tuple[Member, ...]:
         """The members to be read: of a renamed column those under its former names too, and none of them by default."""
         renamed = {column.name for column in self._renamed}
-        present = [Member(one.name, one.type) if one.name in renamed else one for one in self._members]
-        return (*present, *(Member(name, column.type) for column in self._renamed for name in column.former))
+        present = [replace(one, default=None) if one.name in renamed else one for one in self._members]
+        former = (
+            replace(Member.of(column), name=name, default=None) for column in self._renamed for name in column.former
+        )
+        return (*present, *former)
 
     def _under_present_names(self, rows: pa.Table, values: pa.Array) -> pa.Table:
         """The members that are asked for, each from under its former names where a record has none of its name."""
@@ -217,13 +228,6 @@ class RowReader:
         return rows
 
 
-def _uuid(name: str, text: str | None) -> str | None:
-    try:
-        return None if text is None else uuid_text(text)
-    except ValueError:
-        raise RecordRejected(f"column {name}: expected uuid, found {described(text)}") from None
-
-
 def _former_member(record: Mapping[str, Any], column: Column) -> dict[str, Any]:
     """The renamed column as ``record`` has it: the first value that is not NULL; nothing where it has none at all."""
     found = [record[name] for name in column.former if name in record]
@@ -248,4 +252,4 @@ def _members(schema: StreamSchema, columns: tuple[str, ...], primary_key: tuple[
 def _member(schema: StreamSchema, name: str, primary_key: tuple[str, ...]) -> Member:
     """A primary key column has no default: its value is in the record or in the record's key."""
     member = Member.of(schema.column(name))
-    return Member(member.name, member.type) if name in primary_key else member
+    return replace(member, default=None) if name in primary_key else member

@@ -49,7 +49,7 @@ class Column:
 
     ``record_time``: the time of the record is taken there instead, or, of a PROCTIME() column, always.
     ``former``: what records of before may call it; such a member counts where a record has none of its name.
-    ``form``: 'uuid': a text that is a UUID, in small letters with hyphens whatever a record has; '': any.
+    ``form``: of its texts, one of ``changelog.formats.text_forms``; '': any text.
     """
 
     name: str

@@ -29,6 +29,7 @@ import pyarrow.json
 
 from dovetail.changelog.formats import time_text
 from dovetail.changelog.formats.members import Member
+from dovetail.changelog.formats.text_forms import document_text, parsed_record
 
 _NOT_JSON = rb"[:,\[]\s*-?(?:NaN|Inf)"
 _ESCAPED_NAME = rb'\\[^"]*"\s*:'
@@ -72,17 +73,34 @@ class BatchReader:
         if len(texts) == 0:
             return pa.table({member.name: pa.array([], member.type) for member in self._members})
         lines, first = _lines(texts), _first(texts)
-        carriers = [(one.name, _carrier(one.name, one.type, first.get(one.name), texts)) for one in self._members]
+        typed_members = [one for one in self._members if not one.document]
+        carriers = [(one.name, _carrier(one.name, one.type, first.get(one.name), texts)) for one in typed_members]
         if self._scale is not None:
             _decline_great(lines, texts, self._scale)
-        raw = _parsed(lines, texts, pa.schema(carriers))
+        raw = _parsed(lines, texts, pa.schema(carriers or [_NO_MEMBER]))
         columns = {}
         for member in self._members:
-            parsed = raw.column(member.name).combine_chunks()
-            _expect_finite(parsed)
-            column = typed(parsed, member.type)
+            if member.document:
+                column = _documents(texts, member.name)
+            else:
+                parsed = raw.column(member.name).combine_chunks()
+                _expect_finite(parsed)
+                column = typed(parsed, member.type)
             columns[member.name] = column if member.default is None else _with_default(column, member, texts)
         return pa.table(columns)
+
+
+_NO_MEMBER = pa.field("", pa.null())
+"""Read where all members are documents, for the parser to look at each text."""
+
+
+def _documents(texts: pa.Array, name: str) -> pa.Array:
+    """The member of each text as a text. The parser of the others has no column that takes any JSON."""
+    try:
+        found = [parsed_record(text).get(name) for text in texts.to_pylist()]
+        return pa.array([None if value is None else document_text(value) for value in found], pa.string())
+    except (ValueError, AttributeError):
+        raise NeedsRowDecoding from None
 
 
 def may_contain(texts: pa.Array, name: str) -> pa.Array:

@@ -15,15 +15,19 @@ from dovetail.changelog.errors import RecordRejected
 from dovetail.changelog.formats.decimal_text import holds_decimal
 from dovetail.changelog.formats.json_types import Mismatch, converter, described
 from dovetail.changelog.formats.members import Member
+from dovetail.changelog.formats.text_forms import document_text
 
 
 class RecordReader:
     """Reads the given members out of JSON objects; others are ignored."""
 
     def __init__(self, members: tuple[Member, ...]) -> None:
-        self._members = [(member.name, member.default, converter(member.type)) for member in members]
+        self._members = [
+            (member.name, member.default, _document if member.document else converter(member.type))
+            for member in members
+        ]
         # orjson reads a fraction as a double: the digits of a decimal would be lost.
-        self._exact = any(holds_decimal(member.type) for member in members)
+        self._exact = any(member.document or holds_decimal(member.type) for member in members)
 
     def parsed_object(self, text: bytes, place: str) -> dict[str, Any]:
         """The JSON object; ``place`` is what the message calls the text. Raises RecordRejected."""
@@ -61,6 +65,13 @@ def _converted(name: str, value: Any, convert: Any) -> Any:
         return convert(value)
     except Mismatch as mismatch:
         raise RecordRejected(f"column {name}: {mismatch}") from None
+
+
+def _document(value: Any) -> str:
+    try:
+        return document_text(value)
+    except ValueError:
+        raise Mismatch(value, "a document of JSON") from None
 
 
 def _is_utf8(text: bytes) -> bool:

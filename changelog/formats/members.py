@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.formats.json_types import Mismatch, converter, type_name
+from dovetail.changelog.formats.text_forms import JSONB
 from dovetail.changelog.schema import Column
 
 
@@ -19,11 +20,13 @@ class Member:
     """The member ``name`` with values of ``type``; ``default`` is the value where an object lacks it.
 
     ``default`` is in the form that ``pa.array`` takes for the type.
+    ``document``: the value is any JSON, and is kept as its text; of a string as the text that it is.
     """
 
     name: str
     type: pa.DataType
     default: Any = None
+    document: bool = False
 
     @staticmethod
     def of(column: Column) -> Member:
@@ -31,7 +34,8 @@ class Member:
         try:
             convert = converter(column.type)
             default = None if column.default is None else _literal(column.default.strip())
-            return Member(column.name, column.type, None if default is None else convert(default))
+            value = None if default is None else convert(default)
+            return Member(column.name, column.type, value, document=column.form == JSONB)
         except TypeError as unknown:
             raise SqlError(str(unknown), where=f"column {column.name}", fix="declare it as a text column") from None
         except Mismatch as mismatch:

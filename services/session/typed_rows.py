@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dovetail.broker.reader import RECORDS
 from dovetail.changelog.changes import Changes
@@ -19,8 +20,8 @@ from dovetail.changelog.decode import Decoder
 from dovetail.changelog.encodings.registry import format_kind
 from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.formats.record_parts import expect_written
-from dovetail.changelog.formats.uuid_text import UUID, in_small_letters, of_another_form, uuid_text
-from dovetail.changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Kind, StreamSchema
+from dovetail.changelog.formats.text_forms import TEXT_FORMS
+from dovetail.changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Column, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.syntax.statements import DefaultValue, Literal
 
@@ -40,6 +41,10 @@ def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequ
                 where="VALUES",
                 fix=f"give one value for each of: {', '.join(names)}",
             )
+    for column in schema.columns:
+        if column.form and column.name in names:
+            given = (row[names.index(column.name)] for row in rows)
+            _expect_form(column, [value for value in given if isinstance(value, str)])
     values = [_object(schema, dict(zip(names, row, strict=True))) for row in rows]
     return json_rows(schema, values, written_columns(schema, names))
 
@@ -86,17 +91,18 @@ def expect_values(schema: StreamSchema, rows: pa.Table) -> None:
             raise SqlError(
                 f'column "{column.name}" of "{schema.name}" cannot be NULL', fix=f"give a value for {column.name}"
             )
-        if column.form == UUID and column.name in rows.column_names:
-            _expect_uuids(column.name, rows.column(column.name))
+        if column.form and column.name in rows.column_names:
+            _expect_form(column, pc.unique(rows.column(column.name).drop_null()).to_pylist())
 
 
-def _expect_uuids(name: str, values: pa.ChunkedArray) -> None:
-    for text in values.filter(of_another_form(in_small_letters(values))).to_pylist():
+def _expect_form(column: Column, texts: Iterable[str]) -> None:
+    form = TEXT_FORMS[column.form]
+    for text in texts:
         try:
-            uuid_text(text)
+            form.text(text)
         except ValueError:
             raise SqlError(
-                f"column {name}: {text!r} is no uuid", where="INSERT", fix="'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"
+                f"column {column.name}: {text!r} is no {column.form}", where="INSERT", fix=form.example
             ) from None
 
 

@@ -17,6 +17,7 @@ from dovetail.sql.bind.subquery_advice import in_place_of
 from dovetail.sql.bind.written.untranslated import refuse_untranslated
 from dovetail.sql.expressions.dict_functions import dict_function
 from dovetail.sql.functions.aggregate_calls import by_time, exact, is_aggregate, of_stream
+from dovetail.sql.functions.documents import in_one_form
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import is_grouping
 from dovetail.sql.functions.translate import Special, Translator
@@ -47,7 +48,7 @@ class Within:
 
     def translator(self, scope: Scope, place: str) -> Translator:
         aggregated = exact if self.bounded else of_stream
-        environment = Environment(scope.types, place, scope.dialect.rules)
+        environment = Environment(scope.types, place, scope.dialect.rules, scope.forms)
         return Translator(scope.dialect, environment, self.special, aggregated, at_once=self.bounded)
 
 
@@ -96,7 +97,7 @@ def typed(expression: exp.Expr, scope: Scope, clause: str, within: Within = STRE
     """``expression`` over the internal columns of ``scope``, with its type."""
     tree = _with_internal_names(_by_event_time(expression, scope), scope, clause)
     translator = within.translator(scope, place_of(expression, clause))
-    return translator.whole(tree, translator)
+    return in_one_form(translator.whole(tree, translator))
 
 
 def condition(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> exp.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import UnknownName, Unsupported
-from dovetail.changelog.schema import SEQUENCE, TIME
+from dovetail.changelog.schema import SEQUENCE, TIME, Column
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.functions.dialects import TIMEPLUS
 from dovetail.sql.functions.translate import Dialect
@@ -31,6 +31,7 @@ class Visible:
     starred   part of ``*``
     bare      found without its table's name (a USING column is found by its merged form instead)
     spent     the join that let none of its values leave; empty where they do
+    form      of its texts, one of ``changelog.formats.text_forms``; empty where they have none
     """
 
     table: str
@@ -40,6 +41,7 @@ class Visible:
     starred: bool = True
     bare: bool = True
     spent: str = ""
+    form: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ class Scope:
         """The type of each column, by its internal name."""
         around = {} if self.outer is None else self.outer.types
         return {**around, **{column.internal: column.type for column in self.columns}}
+
+    @cached_property
+    def forms(self) -> Mapping[str, str]:
+        """The form of each column whose texts have one, by its internal name."""
+        around = {} if self.outer is None else self.outer.forms
+        return {**around, **{column.internal: column.form for column in self.columns if column.form}}
 
     @property
     def around(self) -> list[pa.Field]:
@@ -166,6 +174,11 @@ class Scope:
     def spent(self, by: str) -> Scope:
         """The columns of the side of a join (``by``) whose values do not leave it."""
         return replace(self, columns=tuple(replace(column, starred=False, spent=by) for column in self.columns))
+
+    def with_forms(self, declared: Iterable[Column]) -> Scope:
+        """The columns of one stream, with the forms of their texts."""
+        forms = {column.name: column.form for column in declared}
+        return replace(self, columns=tuple(replace(one, form=forms.get(one.name, "")) for one in self.columns))
 
     def of(self, table: str) -> list[Visible]:
         return [column for column in self.columns if _same(column.table, table)]

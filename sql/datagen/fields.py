@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import DovetailError, SqlError, UnknownName, Unsupported
 from dovetail.changelog.formats import decimal_text
-from dovetail.changelog.formats.uuid_text import uuid_text
+from dovetail.changelog.formats.text_forms import uuid_text
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.datagen.chance import Chance, Numbers
 from dovetail.sql.query_settings import milliseconds_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.formats.members import Member
-from dovetail.changelog.formats.uuid_text import UUID
+from dovetail.changelog.formats.text_forms import UUID
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.datagen.fields import (

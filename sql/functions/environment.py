@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
 from sqlglot import exp
 
+from dovetail.changelog.formats.text_forms import JSONB
 from dovetail.sql.expressions.expression import KIND, Expr, null_of, without_subqueries
 from dovetail.sql.expressions.partitions.window_calls import over_others
 from dovetail.sql.functions.aggregate_calls import aggregates_in, is_aggregate_call, result_type
+from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.rules import Rules
 
@@ -23,11 +25,13 @@ class Environment:
     types  of the columns, and of the arguments of the lambdas around it
     place  in the statement, for errors
     rules  those of the engine that the query is read as
+    forms  of columns whose texts have one (``changelog.formats.text_forms``)
     """
 
     types: Mapping[str, pa.DataType]
     place: str = ""
     rules: Rules = Rules.TIMEPLUS
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -70,6 +74,10 @@ class Environment:
     def aggregate_type(self, tree: exp.Expr) -> pa.DataType | None:
         """The type of an aggregate of the engine that streams have; None for others."""
         return result_type(without_subqueries(self._over_values(tree)), self.schema, self.place, self.rules)
+
+    def type_of(self, name: str) -> pa.DataType | None:
+        """The type of a column as functions see it; None where there is no such column."""
+        return JSON if self.forms.get(name) == JSONB else self.types.get(name)
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)

@@ -20,7 +20,7 @@ from dovetail.sql.syntax.dialect import too_deep
 
 
 def _column(translator: Translator, node: exp.Expr) -> Typed:
-    kind = translator.environment.types.get(node.name)
+    kind = translator.environment.type_of(node.name)
     if kind is None:
         raise SqlError(f'there is no column "{node.name}"', where=translator.environment.place)
     return translator.known(exp.column(exp.to_identifier(node.name, quoted=True)), kind)

@@ -15,9 +15,9 @@ from psycopg.types.json import Jsonb
 
 from dovetail.sql.expressions import engine
 from dovetail.sql.expressions.evaluate import evaluate
+from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
-from dovetail.sql.functions.risingwave.values.kinds import JSON
 from dovetail.sql.functions.translate import Translator
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.risingwave import RisingWaveQueries

@@ -255,7 +255,8 @@ class BoundedBinder(QueryBinder):
         stream = Stream.declared(definition) if isinstance(definition, CreateStream) else self.view(definition)
         schema = content_schema(stream.schema)
         key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()
-        return self._content(definition.name, schema, alias, _hidden(stream, schema), key)
+        item = self._content(definition.name, schema, alias, _hidden(stream, schema), key)
+        return item.with_forms(stream.schema.columns)
 
     def _content(
         self,

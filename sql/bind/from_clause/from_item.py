@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from dovetail.changelog.schema import Column
 from dovetail.sql.bind.named_columns import under_alias
 from dovetail.sql.bind.scope import Scope, Visible
 from dovetail.sql.expressions.expression import Structure
@@ -34,6 +35,10 @@ class FromItem:
         columns = [visible(name, True) for name in names]
         columns += [visible(name, False) for name in hidden if name not in names]
         return FromItem(node, Scope(tuple(columns), dialect))
+
+    def with_forms(self, declared: Iterable[Column]) -> FromItem:
+        """The columns of one stream, with the forms of their texts."""
+        return replace(self, scope=self.scope.with_forms(declared))
 
     def named(self, written: exp.Expr) -> FromItem:
         """The columns of ``*`` by the names that the alias of ``written`` gives them. In the plan nothing changes."""

@@ -12,12 +12,12 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions import engine
 from dovetail.sql.expressions.evaluate import run
+from dovetail.sql.functions.documents import JSON, in_one_form
 from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
     DOUBLE,
-    JSON,
     REAL,
     TEXT,
     is_number,
@@ -53,7 +53,7 @@ def comparable(values: Sequence[Typed]) -> list[Typed]:
         return [cast(value, kind) if is_unknown(value) else value for value in values]
     if kind == REAL and kinds != {REAL}:
         kind = DOUBLE
-    return [cast(value, kind) for value in values]
+    return [in_one_form(cast(value, kind)) for value in values]
 
 
 def _expect_value(beside: Typed, written: Typed, made: Typed) -> None:

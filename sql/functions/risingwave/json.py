@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions.documents import JSON, in_one_form
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast
@@ -18,7 +19,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     BYTES,
     INSTANT,
     INT,
-    JSON,
     LOCAL,
     TEXT,
     kind_of,
@@ -27,8 +27,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
 )
 from dovetail.sql.functions.risingwave.values.texts import json_text, text_of
 from dovetail.sql.functions.typed import Typed, filled
-
-_ORDER = "members keep the order of the document, not by the length of their names"
 
 
 def _pointer(key: exp.Expr) -> exp.Expr:
@@ -225,10 +223,6 @@ def _build_object(given: Sequence[Typed]) -> Typed:
     if len(given) % 2:
         raise Unfit("takes pairs of a name and a value")
     pairs = list(zip(given[::2], given[1::2], strict=True))
-    if all(isinstance(name.literal, str) for name, _ in pairs):
-        # As a jsonb keeps its members: the last of a name, short names first.
-        last = {str(name.literal): (name, value) for name, value in pairs}
-        pairs = [last[name] for name in sorted(last, key=lambda name: (len(name.encode()), name.encode()))]
     # A name that is NULL makes no document.
     tree = _object([(text_of(name).tree, value) for name, value in pairs])
     return given[0].of(filled("CAST(json({0}) AS VARCHAR)", [tree]), JSON)
@@ -248,6 +242,11 @@ def _to_jsonb(given: Sequence[Typed]) -> Typed:
     return typed(value, "CASE WHEN {0} IS NOT NULL THEN {1} END", [value.tree, tree], JSON)
 
 
+def _pretty(given: Sequence[Typed]) -> Typed:
+    (document,) = given
+    return typed(document, "json_pretty({0})", [in_one_form(cast(document, JSON)).tree], TEXT)
+
+
 _TYPES = (
     "CASE json_type({0}) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' "
     "WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' WHEN NULL THEN NULL ELSE CASE WHEN {0} IS "
@@ -265,12 +264,10 @@ FUNCTIONS: Table = (
         also="json_extract_path"),
     Row("jsonb_extract_path_text(document, name, ..)", "the member at the path, as a text", _extract_path(True),
         also="json_extract_path_text"),
-    Row("jsonb_build_object(name, value, ..)", "an object of these members", _build_object,
-        differs=_ORDER + ", where a name is not written out"),
+    Row("jsonb_build_object(name, value, ..)", "an object of these members", _build_object),
     Row("jsonb_build_array(value, ..)", "an array of these elements", _build_array),
     Row("to_jsonb(value)", "the value as a document", _to_jsonb),
-    Row("jsonb_pretty(document)", "over several lines, indented", "json_pretty({0})", TEXT, takes="json",
-        differs=_ORDER),
+    Row("jsonb_pretty(document)", "over several lines, indented", _pretty),
     Row("jsonb_contains(document, part)", "document @> part", lambda given: contains(given[0], given[1])),
     Row("jsonb_contained(part, document)", "part <@ document", lambda given: contains(given[1], given[0])),
     Row("jsonb_exists(document, name)", "document ? name", lambda given: has_key(given[0], given[1])),

@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import COMMON, as_uuid
 from dovetail.sql.functions.registry import Registry
@@ -20,7 +21,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     INT,
     INTERVAL,
-    JSON,
     TEXT,
     engine_name,
     is_unknown,

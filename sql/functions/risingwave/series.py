@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast
@@ -15,7 +16,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     DATE,
     INT,
     INTERVAL,
-    JSON,
     LOCAL,
     TEXT,
     engine_name,

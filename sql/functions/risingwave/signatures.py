@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
+from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.registry import Row, Unfit
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
@@ -18,7 +19,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     INSTANT,
     INT,
     INTERVAL,
-    JSON,
     LOCAL,
     TEXT,
     engine_name,

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.errors import UnknownName, Unsupported
-from dovetail.changelog.formats.uuid_text import UUID
+from dovetail.changelog.formats.text_forms import TEXT_FORMS
 from dovetail.changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, Included, RecordTime
 from dovetail.changelog.suggest import suggestion
 from dovetail.joins.dataflow.ports import Watermark
@@ -171,7 +171,7 @@ def _column(cursor: Cursor, found: Elements) -> None:
     computed = cursor.at("AS")
     written = None if computed else type_name(cursor)
     data_type = INSTANT if written is None else arrow_type(cursor, written, found.rules)
-    column = Column(name, data_type, form=UUID if written is not None and written.name == UUID else "")
+    column = Column(name, data_type, form=written.name if written is not None and written.name in TEXT_FORMS else "")
     while not cursor.at(",", ")"):
         column = _with_option(cursor, column, found)
     part = declared_part(cursor, column, offset) if found.rules is Rules.TIMEPLUS else None

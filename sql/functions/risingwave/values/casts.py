@@ -9,6 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.formats.text_forms import jsonb_text
+from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.risingwave.values import byte_strings, intervals, texts
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -18,7 +20,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     INSTANT,
     INT,
     INTERVAL,
-    JSON,
     LOCAL,
     NUMERIC,
     NUMERIC_DIGITS,
@@ -60,7 +61,7 @@ def cast(value: Typed, kind: pa.DataType) -> Typed:
         if known is not None:
             return known
     if kind == JSON and isinstance(value.literal, str):
-        return Typed(filled("CAST(json({0}) AS VARCHAR)", [value.tree]), value.ask, JSON, value.literal)
+        return Typed(quoted(_document(value.literal)), value.ask, JSON, value.literal)
     made = _conversion(have, kind)(value, kind)
     if made is None:
         raise SqlError(
@@ -89,6 +90,15 @@ def _from_literal(value: Typed, kind: pa.DataType) -> Typed | None:
         inner = [cast(_text_literal(value, one), kind.value_type).tree for one in elements]
         return value.of(filled(f"CAST({{0}} AS {engine_name(kind)})", [exp.Array(expressions=inner)]), kind)
     return None
+
+
+def _document(text: str) -> str:
+    try:
+        return jsonb_text(text)
+    except ValueError:
+        raise SqlError(
+            f"'{text}' is not a JSON document", fix="names and strings are written in double quotes"
+        ) from None
 
 
 def _text_literal(value: Typed, text: str | None) -> Typed:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.typed import Typed, filled
 
 SMALL, INT, BIG = pa.int16(), pa.int32(), pa.int64()
@@ -17,9 +18,6 @@ TEXT, BYTES, BOOL = pa.string(), pa.binary(), pa.bool_()
 DATE, CLOCK = pa.date32(), pa.time64("us")
 LOCAL, INSTANT = pa.timestamp("us"), pa.timestamp("us", tz="UTC")
 INTERVAL = pa.month_day_nano_interval()
-JSON = pa.json_(pa.string())
-"""A JSON document, which the engine keeps as a text."""
-
 NUMERIC_DIGITS = 38
 NUMERIC = pa.decimal128(28, 10)
 """Of a numeric without digits of its own; RisingWave keeps 28 digits."""

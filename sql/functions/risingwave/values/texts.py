@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions.documents import JSON, in_one_form
 from dovetail.sql.functions.risingwave.values.intervals import interval_text
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -15,7 +16,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     DATE,
     INSTANT,
     INTERVAL,
-    JSON,
     LOCAL,
     NUMERIC,
     REAL,
@@ -57,7 +57,7 @@ def _written(value: Typed, kind: pa.DataType) -> exp.Expr:
     if kind == INTERVAL:
         return interval_text(value.tree)
     if kind == JSON:
-        return json_text(value.tree)
+        return json_text(in_one_form(value).tree)
     if kind == BYTES:
         return filled("'\\x' || lower(hex({0}))", [value.tree])
     if pa.types.is_list(kind):
