@@ -22,7 +22,7 @@ _FALSE = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
 _WHOLE = re.compile(r"[+-]?\d++")
 _NUMBER = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?", re.IGNORECASE)
 _HEX = re.compile(r"\\x((?:[0-9a-f]{2}\s*)*)", re.IGNORECASE)
-_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{},"]*))\s*')
+_ELEMENT = re.compile(r'\s*+(?:"((?:[^"\\]|\\.)*+)"|([^{},"]*+))\s*+')
 
 
 def assigned_rows(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import SEQUENCE, TIME
 from dovetail.sql.bind.aggregates import without_aliases
+from dovetail.sql.bind.resolve import typed
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.plan.column_names import DELTA_COLUMN
 from dovetail.sql.syntax.dialect import spelling
@@ -20,6 +22,8 @@ def selected(projection: exp.Expr, select: exp.Select, scope: Scope) -> list[tup
     if isinstance(star, exp.Star):
         return _starred(star, projection.table if isinstance(projection, exp.Column) else "", scope)
     expression = projection.unalias()
+    if isinstance(expression, exp.Dot) and isinstance(expression.expression, exp.Star):
+        return _fields(expression.this, scope)
     over_columns = without_aliases(expression, select, scope)
     if projection.alias:
         return [(projection.alias, "", over_columns)]
@@ -30,6 +34,17 @@ def selected(projection: exp.Expr, select: exp.Select, scope: Scope) -> list[tup
     if isinstance(expression, exp.JSONExtractScalar) and isinstance(expression.expression, exp.Array):
         return [(str(expression.expression.expressions[-1].this), "", over_columns)]
     return [(spelling(projection) or expression.sql(dialect="clickhouse"), "", over_columns)]
+
+
+def _fields(row: exp.Expr, scope: Scope) -> list[tuple[str, str, exp.Expr]]:
+    """``(row).*``"""
+    kind = typed(row.copy(), scope, "SELECT").type
+    if not pa.types.is_struct(kind):
+        raise SqlError(f"{row.sql()} is no row whose fields .* could stand for", where=place_of(row, "SELECT"))
+    return [
+        (field.name, "", exp.Dot(this=row.copy(), expression=exp.to_identifier(field.name, quoted=True)))
+        for field in kind
+    ]
 
 
 def _starred(star: exp.Star, table: str, scope: Scope) -> list[tuple[str, str, exp.Expr]]:

@@ -108,6 +108,28 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
         written = exp.Literal.string(self._prev.text)
         return exp.Interval(this=written, unit=self._unit())
 
+    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        """``|x| x * 2`` among the arguments of a call."""
+        if not self._match(TokenType.PIPE):
+            return super()._parse_lambda(alias=alias)
+        names = self._parse_csv(self._parse_lambda_arg)
+        if not self._match(TokenType.PIPE):
+            self.raise_error("expected | behind the names of a lambda")
+        return self.expression(
+            exp.Lambda(this=self._replace_lambda(self._parse_disjunction(), names), expressions=names)
+        )
+
+    def _parse_trim(self) -> exp.Trim:
+        """``trim(both 'x' from a)``, ``trim(both from a)``, and PostgreSQL's ``trim(both from a, 'x')``."""
+        position = self._prev.text.upper() if self._match_texts(self.TRIM_TYPES) else None
+        signs = None if self._match(TokenType.FROM) else self._parse_bitwise()
+        if signs is None or self._match(TokenType.FROM):
+            text = self._parse_bitwise()
+            signs = self._parse_bitwise() if signs is None and self._match(TokenType.COMMA) else signs
+        else:
+            text, signs = signs, self._parse_bitwise() if self._match(TokenType.COMMA) else None
+        return self.expression(exp.Trim(this=text, position=position, expression=signs))
+
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
         join = super()._parse_join(*args, **kwargs)
         unnest = None if join is None else unnest_of(join)

@@ -107,7 +107,7 @@ FORMS: Mapping[str, str] = {
         {int}::bool | {word}::bool | coalesce({bool}, {bool}) | CASE WHEN {bool} THEN {bool} END | isfinite({timestamp}) | isfinite({date}) | array_contains({ints}, {ints}) | array_contained({ints}, ARRAY[1, 2, 3]) | jsonb_contains({json}, '{{"b": {{"c": [1]}}}}') | jsonb_exists({json}, {key}) | ({int}, {text}) = ({int}, 'a') | {int} = {int} AND NOT {bool} OR {bool} | jsonb_contained('{{}}', {json})
     """,
     "date": """
-        {date} + {few} | {date} - {int} | {timestamp}::date | {instant}::date | make_date(2024, {pos}, {pos}) | make_date(k4, 2, 29) | to_date('2024-03-' || {pos}, 'YYYY-MM-DD') | to_date('05 Mar 2021', 'DD Mon YYYY') | coalesce({date}, {date}) | greatest({date}, {date}) | CASE WHEN {bool} THEN {date} ELSE {date} END | {few} + {date} | nullif({date}, {date}) | '2024-05-06 10:00:00'::date
+        {date} + {few} | {date} - {int} | {timestamp}::date | {instant}::date | make_date(2024, {pos}, {pos}) | make_date(k4, 2, 29) | to_date('2024-03-' || {pos}, 'YYYY-MM-DD') | to_date('05 Mar 2021', 'DD Mon YYYY') | coalesce({date}, {date}) | greatest({date}, {date}) | CASE WHEN {bool} THEN {date} ELSE {date} END | {few} + {date} | nullif({date}, {date}) | '2024-05-06 10:00:00'::date | date({timestamp})
     """,
     "timestamp": """
         {timestamp} + {interval} | {timestamp} - {interval} | {date} + {interval} | {date} - {interval} | {interval} + {timestamp} | {date}::timestamp | {instant}::timestamp | date_trunc('day', {timestamp}) | date_trunc('week', {timestamp}) | date_trunc('quarter', {timestamp}) | date_trunc('century', {timestamp}) | date_trunc('milliseconds', {timestamp})

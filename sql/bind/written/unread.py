@@ -64,6 +64,7 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.Interval: "this unit fraction_in_string",
     exp.DataType: "this expressions nested values kind nullable",
     exp.DataTypeParam: "this expression",
+    exp.ColumnDef: "this kind",
     # Forms of expressions
     exp.Anonymous: "this expressions",
     exp.AnonymousAggFunc: "this expressions",

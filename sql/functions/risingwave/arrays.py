@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
-from dovetail.sql.functions.risingwave.comparisons import concatenated, has_all
+from dovetail.sql.functions.risingwave.comparisons import concatenated, has_all, overlaps
 from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common, unified
 from dovetail.sql.functions.risingwave.values.kinds import (
@@ -209,6 +209,14 @@ _FIRSTS = (
 )
 _ONE = "CASE WHEN len({0}) > 0 THEN 1 END"
 
+
+def _transformed(given: Sequence[Typed]) -> Typed:
+    array, body = _list(given[0]), given[1]
+    if not isinstance(body.tree, exp.Lambda) or len(body.tree.expressions) != 1:
+        raise Unfit("takes a lambda of one name")
+    return typed(array, "list_transform({0}, {1})", [array.tree, body.tree], pa.list_(kind_of(body)))
+
+
 FUNCTIONS: Table = (
     Row("array(a, ..)", "ARRAY[a, ..]", _array, arity=(0, None)),
     Row("array_element(array, n)", "array[n]", _element),
@@ -235,7 +243,11 @@ FUNCTIONS: Table = (
     Row("array_sum(array)", "the sum", _sum),
     Row("array_contains(a, b)", "a @> b", lambda given: has_all(_list(given[0]), _list(given[1]))),
     Row("array_contained(a, b)", "a <@ b", lambda given: has_all(_list(given[1]), _list(given[0]))),
-    Row("array_to_string(array, separator[, null])", "the elements with the separator between them", _to_text),
+    Row("array_overlaps(a, b)", "a && b", lambda given: overlaps(_list(given[0]), _list(given[1])),
+        also="array_is_overlap array_is_intersect"),
+    Row("array_to_string(array, separator[, null])", "the elements with the separator between them", _to_text,
+        also="array_join"),
     Row("string_to_array(text, separator[, null])", "the parts between the separators", _from_text),
+    Row("array_transform(array, |x| value)", "the value for each element x", _transformed),
     Row("trim_array(array, n)", "without its last n elements", _trimmed),
 )  # fmt: skip

@@ -179,6 +179,12 @@ FUNCTIONS: Table = (
     _of_one("cbrt(x)", "the cube root", "cbrt({0})"),
     _of_one("exp(x)", "e to the power of x",
             "exp(CASE WHEN {0} <= 709.782712893384 OR NOT isfinite({0}) THEN {0} END)", differs=_DOUBLE),
+    _of_one("gamma(x)", "(x - 1)! of a whole number, and what lies between",
+            "CASE WHEN isnan({0}) OR {0} = 'inf' THEN {0} WHEN isfinite(gamma({0})) AND gamma({0}) <> 0 "
+            "THEN gamma({0}) END", differs=_LAST),
+    _of_one("lgamma(x)", "the natural logarithm of the absolute value of gamma(x)",
+            "CASE WHEN isfinite({0}) AND isfinite(lgamma({0})) THEN lgamma({0}) WHEN NOT isfinite({0}) THEN abs({0}) "
+            "END", differs=_LAST),
     _of_one("ln(x)", "the natural logarithm", f"ln({_POSITIVE})", differs=_DOUBLE),
     Row("log([base, ]x)", "the logarithm to a base, 10 without one", (f"log10({_POSITIVE})", _LOG), DOUBLE,
         takes="double", differs=_DOUBLE),

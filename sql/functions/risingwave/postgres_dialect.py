@@ -138,6 +138,8 @@ def type_of(written: exp.DataType) -> pa.DataType:
         return JSON
     if written.is_type(exp.DType.ARRAY) and written.expressions:
         return pa.list_(type_of(written.expressions[0]))
+    if written.is_type(exp.DType.STRUCT):
+        return pa.struct([(part.name, type_of(part.args["kind"])) for part in written.expressions])
     text = written.sql(dialect=RisingWaveQueries).lower()
     return arrow("varchar" if text.startswith(("varchar", "char", "text")) else text, Rules.RISINGWAVE)
 

@@ -26,6 +26,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     kind_of,
     name_of,
     numeric,
+    quoted,
     typed,
 )
 from dovetail.sql.functions.typed import Typed, filled
@@ -159,6 +160,8 @@ def _beginning(field: str) -> str:
 
 def _date_trunc(given: Sequence[Typed]) -> Typed:
     """The beginning of a period; with a zone, of a period of that zone. A date is a time of UTC."""
+    if given[0].literal is None and not given[0].is_null:
+        return _of_any_field(given)
     field, value = _field(given[0]), given[1]
     kind = kind_of(value)
     if kind == INTERVAL:
@@ -179,6 +182,20 @@ def _date_trunc(given: Sequence[Typed]) -> Typed:
     if kind == LOCAL:
         return value.of(start, LOCAL)
     return typed(value, "timezone('UTC', {0})", [start], INSTANT)
+
+
+def _of_any_field(given: Sequence[Typed]) -> Typed:
+    """By a field that each row tells."""
+    told = argument(given[0], "text")
+    fields = [*_UNITS, "decade", *_LONG]
+    if kind_of(given[1]) == INTERVAL:
+        fields.remove("week")
+    choices = [_date_trunc([Typed(quoted(field), told.ask, TEXT, field), *given[1:]]) for field in fields]
+    names = {name: fields.index(field) for name, field in _SINGULAR.items() if field in fields}
+    places = {**names, **{field: place for place, field in enumerate(fields)}}
+    branches = " ".join(f"WHEN '{name}' THEN {{{place + 1}}}" for name, place in places.items())
+    trees = [told.tree, *(one.tree for one in choices)]
+    return typed(told, f"CASE lower({{0}}) {branches} END", trees, kind_of(choices[0]))
 
 
 def _timezone(given: Sequence[Typed]) -> Typed:
@@ -309,6 +326,7 @@ _EVERY_SIGN = "the text must have every sign of the format"
 FUNCTIONS: Table = (
     Row("extract(field FROM time)", "a part of a time, a date or an interval, as a numeric", _extract, arity=(2, 2)),
     Row("date_part(field, time)", "a part of a time, as a double precision", _date_part),
+    Row("date(x)", "x::date", lambda given: cast(given[0], DATE)),
     Row("date_trunc(unit, time[, zone])", "the beginning of its hour, day, .., of a zone", _date_trunc),
     Row("date_bin(length, time, origin)", "the beginning of its interval of that length", _date_bin),
     Row("timezone(zone, time)", "time AT TIME ZONE zone", _timezone),

@@ -21,15 +21,23 @@ _CLOSING = frozenset({
 """Words that cannot be this something; '' is the end."""
 _JOINED = frozenset(("LEFT", "RIGHT", "FULL", "OUTER", "NATURAL", "ASOF", "LATEST", "ANTI", "SEMI"))
 """Words that cannot be this something where JOIN follows them."""
+_NESTED = ("STRUCT", "ARRAY", "MAP")
+"""Types whose parts stand between < and >."""
 _AFTER_STAR = _CLOSING | {"EXCEPT", "EXCLUDE", "REPLACE"}
 
 
 def check_gaps(cursor: Cursor, tokens: list[Token]) -> None:
     """Raises where a word that needs something after it has nothing."""
     words = ["", *(_word(token) for token in tokens), "", ""]
+    types = 0
     for index, token in enumerate(tokens, start=1):
         before, word, after = words[index - 1 : index + 2]
         if before == ".":
+            continue
+        if word == "<" and before in _NESTED:
+            types += 1
+        elif types and word in (">", ">>"):
+            types = max(0, types - len(word))
             continue
         if word in _LEADING and (after in _CLOSING or (after in _JOINED and words[index + 2] == "JOIN")):
             cursor.fail(f"something is missing between {word} and {after or 'the end'}", offset=token.end + 1)

@@ -141,6 +141,8 @@ def _conversion(have: pa.DataType, kind: pa.DataType) -> Convert:
         return _number_to_number
     if pa.types.is_list(have) and pa.types.is_list(kind):
         return _elementwise
+    if pa.types.is_struct(have) and pa.types.is_struct(kind):
+        return _fieldwise
     family = TEXT if have == TEXT else JSON if have == JSON else None
     if family is TEXT:
         return _from_text
@@ -179,6 +181,26 @@ def _measured(text: exp.Expr, kind: pa.DataType) -> exp.Expr:
 def _elementwise(value: Typed, kind: pa.DataType) -> exp.Expr:
     element = value.of(exp.column("e_"), kind_of(value).value_type)
     return filled("list_transform({0}, lambda e_: {1})", [value.tree, cast(element, kind.value_type).tree])
+
+
+def _fieldwise(value: Typed, kind: pa.DataType) -> exp.Expr | None:
+    """By the places of the fields."""
+    have = kind_of(value)
+    if have.num_fields != kind.num_fields:
+        return None
+    row = exp.column("r_")
+    parts = [
+        (field.name, value.of(filled("struct_extract({0}, {1})", [row, quoted(was.name)]), was.type), field.type)
+        for was, field in zip(have, kind, strict=True)
+    ]
+    made = exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=cast(part, to).tree)
+            for name, part, to in parts
+        ]
+    )
+    template = "list_extract(list_transform([{0}], lambda r_: CASE WHEN r_ IS NOT NULL THEN {1} END), 1)"
+    return filled(template, [value.tree, made])
 
 
 def _only(pattern: str, value: Typed, kind: pa.DataType) -> exp.Expr:

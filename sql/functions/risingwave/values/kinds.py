@@ -47,6 +47,9 @@ def engine_name(kind: pa.DataType) -> str:
         return "TEXT"
     if pa.types.is_list(kind):
         return f"{engine_name(kind.value_type)}[]"
+    if pa.types.is_struct(kind):
+        parts = [f"{exp.to_identifier(field.name, quoted=True).sql()} {engine_name(field.type)}" for field in kind]
+        return f"STRUCT({', '.join(parts)})"
     return type_name(kind)
 
 
@@ -77,6 +80,8 @@ def standard(kind: pa.DataType) -> pa.DataType:
         return pa.decimal128(min(kind.precision, NUMERIC_DIGITS), kind.scale)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.list_(standard(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, standard(field.type)) for field in kind])
     return kind
 
 
@@ -140,7 +145,22 @@ def common_kind(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     if all(pa.types.is_list(kind) for kind in kinds):
         inner = common_kind([kind.value_type for kind in kinds])
         return None if inner is None else pa.list_(inner)
+    if all(pa.types.is_struct(kind) and kind.num_fields == first.num_fields for kind in kinds):
+        return _common_row(kinds)
     return None
+
+
+def _common_row(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
+    """Rows are alike by the places of their fields; the names are those of the first that has some of its own."""
+    named = next((kind for kind in kinds if kind[0].name != "f1"), kinds[0])
+    fields = []
+    for place in range(named.num_fields):
+        parts = [kind[place].type for kind in kinds if not pa.types.is_null(kind[place].type)]
+        common = common_kind(parts) if parts else TEXT
+        if common is None:
+            return None
+        fields.append((named[place].name, common))
+    return pa.struct(fields)
 
 
 def no_common_kind(what: str, kinds: Iterable[pa.DataType]) -> SqlError:

@@ -28,6 +28,13 @@ def translated(text: str, dialect: RisingWaveDialect | None = None) -> Typed:
     return Translator(dialect or RisingWaveDialect(), _ENVIRONMENT)(sqlglot.parse_one(text, read=RisingWaveQueries))
 
 
+UNKNOWN_TO_POSTGRESQL = {
+    *("gamma", "lgamma", "array_transform", "array_join"),
+    *("array_overlaps", "array_is_overlap", "array_is_intersect"),
+}
+"""PostgreSQL, at least the release that is asked, has none of them: test_unknown_to_postgresql.py."""
+
+
 @dataclass
 class _Watched(Registry):
     """Notes what is looked for."""
@@ -53,7 +60,8 @@ def test_every_function_is_held_against_postgresql() -> None:
     for kind, form in ALL_FORMS:
         translated(made(kind, form, 0, rng).text, dialect)
     # Those that give several rows are asked in FROM: tests/oracles/test_set_functions.py.
-    assert set(functions().functions) - dialect.watched.found == {row.names[0] for row in series.FUNCTIONS}
+    apart = {name for row in series.FUNCTIONS for name in row.names[:1]} | UNKNOWN_TO_POSTGRESQL
+    assert set(functions().functions) - dialect.watched.found == apart
 
 
 @pytest.mark.parametrize("name", sorted(functions().refused))
