@@ -64,10 +64,9 @@ rows = st.lists(st.tuples(st.integers(0, 5), times), max_size=4)
 steps = st.lists(st.tuples(rows, st.integers(0, 25), st.lists(st.integers(0, 5), max_size=1)), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
 @pytest.mark.parametrize("condition", CONDITIONS)
 @settings(max_examples=tries(4), deadline=None)
-@given(steps=steps)
+@given(steps=steps, keyed=st.booleans())
 def test_a_view_holds_what_the_condition_says_of_the_time(
     condition: str, keyed: bool, steps: list[WrittenStep]
 ) -> None:
@@ -159,10 +158,9 @@ JOINS = [
 ]
 
 
-@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
 @pytest.mark.parametrize("query", JOINS)
 @settings(max_examples=tries(4), deadline=None)
-@given(steps=steps, others=steps)
+@given(steps=steps, others=steps, keyed=st.booleans())
 def test_below_joins_too(
     query: str,
     keyed: bool,
