@@ -22,6 +22,8 @@ def drop(context: Context, statement: Drop) -> Done:
     """Queries are ended before the topics are deleted that they write; what more than the named goes is asked for."""
     if statement.what == "topic":
         return _drop_topic(context, statement)
+    if statement.what == "schema":
+        return _drop_schema(context, statement)
     going = context.catalog.going(statement)
     if not going:
         return Done(f"there is no {statement.what} {statement.name}")
@@ -39,7 +41,8 @@ def drop(context: Context, statement: Drop) -> Done:
 
 def _agreed(context: Context, statement: Drop, going: Sequence[Relation]) -> bool:
     """Whether the user agrees to what goes beside the named: its indexes are a part of it."""
-    others = [one for one in going if one.name != statement.name and one.what is not What.INDEX]
+    named = statement.name.casefold()
+    others = [one for one in going if one.name.casefold() != named and one.what is not What.INDEX]
     if not others:
         return True
     order = f"DROP {statement.what.upper()} {statement.name} CASCADE{' WITH DATA' if statement.with_data else ''}"
@@ -83,6 +86,23 @@ def _topics(names: Collection[str]) -> str:
 
 def _listed(relations: Iterable[Relation]) -> str:
     return ", ".join(f"{relation.what} {relation.name}" for relation in relations)
+
+
+def _drop_schema(context: Context, statement: Drop) -> Done:
+    """With CASCADE what is in it goes first, the newest before what it may read."""
+    name = statement.name
+    if statement.if_exists and name not in context.catalog.schemas():
+        return Done(f"there is no schema {name}")
+    notes = []
+    inside = context.catalog.relations() if statement.cascade else []
+    for relation in reversed([one for one in inside if one.name.startswith(f"{name}.")]):
+        order = Drop(relation.what.value, relation.name, True, True, statement.with_data)
+        if context.catalog.find(relation.name) is not None:
+            notes.append(drop(context, order).text)
+    # One that nobody has made goes with the last that is in it.
+    if not notes or name in context.catalog.schemas():
+        context.catalog.drop_schema(name)
+    return Done("; ".join([f"dropped schema {name}", *notes]))
 
 
 def _drop_topic(context: Context, statement: Drop) -> Done:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +20,7 @@ from dovetail.services.session.result import Rows, Text
 from dovetail.sql.catalog import Query, Relation, What
 from dovetail.sql.catalog.like import matches
 from dovetail.sql.query_settings import SETTINGS
+from dovetail.sql.syntax.calls import DATABASES
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import (
     CreateDictionary,
@@ -41,30 +42,22 @@ _WIDE = ("columns", "definition", "error")
 
 def show(context: Context, statement: Show) -> Rows:
     match statement.what:
-        case "streams":
-            return _streams(context, statement.like)
-        case "views":
-            return _views(context, statement.like)
-        case "queries":
-            return _queries(context, statement.like)
         case "settings":
             return _settings(statement.like)
         case "dead letters":
             from dovetail.services.session.dead_letters.listing import show_dead_letters
 
             return show_dead_letters(context, statement)
-        case "topics":
-            return _topics(context, statement.like)
         case "state":
             from dovetail.services.session.live.show_state import show_state
 
             return show_state(context, statement)
         case "indexes":
             return _named(context, What.INDEX, statement.like)
-        case "functions":
-            return _functions(context, statement.like)
-        case _:
+        case "dictionaries":
             return _named(context, What.DICTIONARY, statement.like)
+        case what:
+            return _LISTINGS[what](context, statement.like)
 
 
 def _streams(context: Context, like: str | None) -> Rows:
@@ -93,6 +86,12 @@ def _streams(context: Context, like: str | None) -> Rows:
         partitions=pa.int32(),
         columns=pa.string(),
     )
+
+
+def _schemas(context: Context, like: str | None) -> Rows:
+    """``public`` is that of names without one."""
+    names = [*DATABASES[1:], *context.catalog.schemas()]
+    return _rows([{"name": name} for name in names if like is None or matches(name, like)], name=pa.string())
 
 
 def _topics(context: Context, like: str | None) -> Rows:
@@ -312,3 +311,13 @@ def show_create(context: Context, statement: ShowCreate) -> Text:
 def _rows(lines: Sequence[Mapping[str, Any]], **columns: pa.DataType) -> Rows:
     arrays = [pa.array([line[name] for line in lines], kind) for name, kind in columns.items()]
     return Rows(pa.table(arrays, names=list(columns)), wide=tuple(name for name in columns if name in _WIDE))
+
+
+_LISTINGS: Mapping[str, Callable[[Context, str | None], Rows]] = {
+    "streams": _streams,
+    "views": _views,
+    "queries": _queries,
+    "topics": _topics,
+    "schemas": _schemas,
+    "functions": _functions,
+}

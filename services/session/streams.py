@@ -24,6 +24,7 @@ from dovetail.sql.syntax.alterations import altered
 from dovetail.sql.syntax.statements import (
     AlterStream,
     CreateIndex,
+    CreateSchema,
     CreateStream,
 )
 
@@ -191,3 +192,11 @@ def _noun(statement: CreateStream) -> str:
     upper = [word.upper() for word in words]
     noun = next((word for word in upper if word in ("STREAM", "TABLE", "SOURCE")), "STREAM").lower()
     return f"external {noun}" if statement.external and noun == "stream" else noun
+
+
+def create_schema(context: Context, statement: CreateSchema) -> Done:
+    if context.catalog.create_schema(statement.name):
+        return Done(f"created schema {statement.name}")
+    if statement.if_not_exists:
+        return Done(f"schema {statement.name} exists already")
+    raise SqlError(f'there is a schema "{statement.name}" already', fix="CREATE SCHEMA IF NOT EXISTS, or another name")

@@ -15,7 +15,7 @@ from dovetail.sql.functions.dialects import DIALECTS
 from dovetail.sql.functions.own_functions import WithFunctions
 from dovetail.sql.functions.translate import Dialect
 from dovetail.sql.relations import Relations, TrackedCatalog
-from dovetail.sql.syntax.calls import CONTENTS, function_name
+from dovetail.sql.syntax.calls import CONTENTS, dotted_name, function_name
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.set_functions import set_function
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
@@ -80,7 +80,7 @@ def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
         if named is None or (is_cte(named, ctes) and not _reads_relation(table.this)):
             continue
         try:
-            definition = catalog.get(named.name).definition
+            definition = catalog.get(named.name if is_own(named) else dotted_name(named)).definition
         except UnknownName:
             continue
         if isinstance(definition, CreateIndex):
@@ -112,5 +112,4 @@ def _relation(table: exp.Table) -> exp.Expr | None:
         if not call.expressions:
             return None
         call = call.expressions[0]
-    named = call if isinstance(call, exp.Column) else table
-    return named if is_own(named) else None
+    return call if isinstance(call, exp.Column) else table

@@ -17,9 +17,19 @@ from dovetail.changelog.errors import (
     ServiceUnavailable,
     SqlError,
     StackError,
+    UnknownName,
     Unsupported,
 )
-from dovetail.sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, wishes, workers
+from dovetail.changelog.suggest import suggestion
+from dovetail.sql.catalog import (
+    leaderships,
+    stored_queries,
+    stored_relations,
+    stored_schemas,
+    stored_topics,
+    wishes,
+    workers,
+)
 from dovetail.sql.catalog.cycles import refuse_cycle
 from dovetail.sql.catalog.like import matches
 from dovetail.sql.catalog.metadata_tables import engine_for, identity, make
@@ -114,6 +124,7 @@ class Catalog:
         used = {definition.stream} if isinstance(definition, CreateIndex) else uses
         used = tuple(used)
         with self._wish() as connection:
+            stored_relations.refuse_alike(connection, definition)
             existing = stored_relations.find(connection, relation.name)
             if existing is not None and definition.if_not_exists:
                 return existing, stored_queries.find(connection, relation.name)
@@ -201,6 +212,7 @@ class Catalog:
     def expect_free(self, definition: RelationDefinition) -> None:
         """Raises SqlError where ``create`` would refuse the name, or what has it now may not be replaced."""
         with self._read() as connection:
+            stored_relations.refuse_alike(connection, definition)
             existing = stored_relations.find(connection, definition.name)
             if existing is not None and not definition.if_not_exists:
                 stored_relations.refuse_to_give_way(connection, existing, definition)
@@ -234,6 +246,33 @@ class Catalog:
         """The relations whose rows are the records of ``topic``."""
         with self._read() as connection:
             return stored_topics.relations_with(connection, [topic])
+
+    # -- schemas --
+
+    def schemas(self) -> list[str]:
+        """Those that relations are in, and those that users have made."""
+        with self._read() as connection:
+            return stored_schemas.listed(connection)
+
+    def create_schema(self, name: str) -> bool:
+        """False where there is one of this name."""
+        with self._wish() as connection:
+            new = name not in stored_schemas.listed(connection)
+            if new:
+                stored_schemas.add(connection, name)
+            return new
+
+    def drop_schema(self, name: str) -> None:
+        """Raises UnknownName where there is none of this name, SqlError where relations are in it."""
+        with self._wish() as connection:
+            known = stored_schemas.listed(connection)
+            if name not in known:
+                raise UnknownName(f'there is no schema "{name}"', where="DROP SCHEMA", fix=suggestion(name, known))
+            inside = [one.name for one in stored_relations.listed(connection) if one.name.startswith(f"{name}.")]
+            if inside:
+                what = f'the schema "{name}" has {", ".join(inside)}'
+                raise SqlError(what, where="DROP SCHEMA", fix=f"DROP SCHEMA {name} CASCADE")
+            stored_schemas.remove(connection, name)
 
     # -- topics --
 

@@ -80,6 +80,8 @@ MADE_TOPICS = _table(
 )
 """``id`` is the broker's: a topic of the same name in another cluster, or made again by somebody else, is another."""
 
+SCHEMAS = _table("schemas", sa.Column("name", _NAME, primary_key=True))
+
 WORKERS = _table(
     "workers",
     sa.Column("id", sa.String(255), primary_key=True),

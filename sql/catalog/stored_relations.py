@@ -11,7 +11,8 @@ from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.catalog.metadata_tables import RELATIONS, USES
 from dovetail.sql.catalog.records import FormerDefinition, Relation, RelationDefinition, What
-from dovetail.sql.syntax.statements import CreateIndex
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statements import CreateIndex, CreateStream
 
 FEW = 12
 """Up to so many names are listed in an error."""
@@ -68,12 +69,35 @@ def find(connection: Connection, name: str) -> Relation | None:
 
 
 def expect(connection: Connection, name: str) -> Relation:
+    """The relation of this name, or the one whose name differs from it in letter case alone."""
     relation = find(connection, name)
     if relation is None:
         known = connection.execute(sa.select(RELATIONS.c.name)).scalars().all()
+        alike = _alike(name, known)
+        if len(alike) == 1:
+            return expect(connection, alike[0])
         listing = "SHOW STREAMS and SHOW VIEWS list what there is" if len(known) > FEW else ""
         raise UnknownName(f'there is no stream or view "{name}"', fix=suggestion(name, known, listing))
     return relation
+
+
+def refuse_alike(connection: Connection, definition: RelationDefinition) -> None:
+    """Raises SqlError for a table whose name differs from that of another relation in letter case alone: in the dialect
+    of tables they are one name. Topics of streams may differ so.
+    """
+    if not isinstance(definition, CreateStream) or definition.rules is not Rules.RISINGWAVE:
+        return
+    known = connection.execute(sa.select(RELATIONS.c.name)).scalars().all()
+    others = [one for one in _alike(definition.name, known) if one != definition.name]
+    if others and definition.name not in known:
+        raise SqlError(
+            f'the name "{definition.name}" differs from "{others[0]}", which is there, in letter case alone',
+            fix="another name; WITH (topic = '..') reads a topic of any name",
+        )
+
+
+def _alike(name: str, known: Iterable[str]) -> list[str]:
+    return [one for one in known if one.casefold() == name.casefold()]
 
 
 def _read(row: RowMapping) -> Relation:

@@ -26,7 +26,9 @@ def function_name(node: exp.Expr) -> str:
 
 
 DATABASES = ("default", "public")
-"""What may stand before the name of a relation, in both dialects, and says nothing: there is one database."""
+"""What may stand before the name of a relation, in both dialects, and says nothing: the schema of plain names."""
+SCHEMAS_OF_ALL = (*DATABASES, "system", "information_schema", "pg_catalog")
+"""Schemas that nobody makes."""
 
 
 def qualifier(named: exp.Expr) -> str:

@@ -161,13 +161,12 @@ class Cursor:
         return token.text
 
     def path(self, what: str = "a name") -> str:
-        """A name of one part; ``default.x`` and ``public.x`` are x."""
+        """A name, and before it a schema or none; ``default.x`` and ``public.x`` are x."""
         first = self.name(what)
-        if self.accept("."):
-            if first.lower() not in DATABASES:
-                self.fail(f'there is one database, "default", and no "{first}"', fix=f"write {self.found} alone")
-            return self.name(what)
-        return first
+        if not self.accept("."):
+            return first
+        last = self.name(what)
+        return last if first.lower() in DATABASES else f"{first}.{last}"
 
     def dotted(self, what: str = "a setting") -> str:
         """A name with dots in it, as ``properties.bootstrap.server``."""

@@ -428,7 +428,7 @@ class Select:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW streams | views | dictionaries | indexes | functions | queries | settings | dead letters [FROM f] [LIKE],
+    """SHOW streams | views | dictionaries | indexes | functions | queries | schemas | settings | dead letters [FROM f],
     SHOW STATE OF v. ``of`` is what follows FROM, or OF.
     """
 
@@ -451,8 +451,15 @@ class ShowCreate:
 
 
 @dataclass(frozen=True)
+class CreateSchema:
+    name: str
+    if_not_exists: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Drop:
-    """DROP stream | view | dictionary | index | function | topic name. TABLE and SOURCE are streams.
+    """DROP stream | view | dictionary | index | function | topic | schema name. TABLE and SOURCE are streams.
 
     ``with_data``: the records go too, which stay in their topic otherwise.
     """
@@ -634,6 +641,7 @@ Statement = (
     | CreateView
     | CreateDictionary
     | CreateFunction
+    | CreateSchema
     | Insert
     | Update
     | Delete

@@ -10,7 +10,7 @@ _OF_STATEMENTS = {
     r"(flush|wait|recover|vacuum|refresh|discard)\b": "orders to the peer's storage",
     r"(begin|commit|rollback|abort|start\s+transaction)\b": "transactions",
     r"(grant|revoke|(create|drop|alter)\s+(user|role)|reassign)\b": "users and rights",
-    r"(create|drop|alter)\s+(schema|database)\b": "schemas and databases",
+    r"((create|drop|alter)\s+database|alter\s+schema)\b": "databases",
     r"(create|drop|alter)\s+(connection|secret|subscription)\b": "connections, secrets, subscriptions",
     r"(create|drop|alter)\s+sink\b": "sinks",
     r"(create|drop|alter)\s+(or\s+replace\s+)?(aggregate|function)\b": "functions in the peer's languages",

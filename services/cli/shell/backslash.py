@@ -14,13 +14,13 @@ STATEMENTS: Mapping[str, Sequence[str]] = {
     "\\dt": ("SHOW TOPICS",),
     "\\dv": ("SHOW VIEWS",),
     "\\dm": ("SHOW VIEWS",),
+    "\\dn": ("SHOW SCHEMAS",),
 }
 """Those that psql has, as statements; behind the first one may stand a name."""
 _OWN = ("\\?", "\\h", "\\q", "\\mode")
 _IN_PLACE = {
     "\\l": "SHOW STREAMS; there is one database",
     "\\c": "\\q, then dovetail sql with DOVETAIL_BROKERS of the other stack; there is one database",
-    "\\dn": "SHOW STREAMS; there is one schema",
     "\\du": "dovetail user list, in a shell",
     "\\i": "\\q, then dovetail run file.sql",
     "\\o": "\\q, then dovetail sql -c 'SELECT ..' -o json > file",

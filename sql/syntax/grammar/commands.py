@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dovetail.changelog.errors import Unsupported
+from dovetail.sql.syntax.calls import DATABASES
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.grammar.functions import function_arguments
 from dovetail.sql.syntax.grammar.hints.other_statements import refuse_details, refuse_kind, refuse_listed
 from dovetail.sql.syntax.grammar.rows import where_clause
+from dovetail.sql.syntax.grammar.schema_statements import drop_schema
 from dovetail.sql.syntax.statements import (
     BackupView,
     Describe,
@@ -33,6 +35,7 @@ LISTINGS = {
     "DICTIONARIES": "dictionaries",
     "INDEXES": "indexes",
     "TOPICS": "topics",
+    "SCHEMAS": "schemas",
     "FUNCTIONS": "functions",
     "QUERIES": "queries",
     "DEAD LETTERS": "dead letters",
@@ -74,16 +77,11 @@ def show(cursor: Cursor) -> Show | ShowCreate | Describe:
     if what == "state":
         return Show(what, of=cursor.path("the name of a view"))
     of = cursor.dotted("a view, or a topic of dead letters") if what == "dead letters" and cursor.accept("FROM") else ""
-    if not of and cursor.accept("FROM", "IN"):
-        _expect_default(cursor)
-    return Show(what, cursor.string("a pattern") if cursor.accept("LIKE") else None, of)
-
-
-def _expect_default(cursor: Cursor) -> None:
-    """The name of the one database, behind SHOW TABLES FROM."""
-    start, name = cursor.offset, cursor.name("the name of a database")
-    if name.lower() not in ("default", "public"):
-        cursor.fail(f'there is one database, "default", and no "{name}"', fix="SHOW STREAMS", offset=start)
+    schema = cursor.name("the name of a schema") if not of and cursor.accept("FROM", "IN") else ""
+    like = cursor.string("a pattern") if cursor.accept("LIKE") else None
+    if schema and schema.lower() not in DATABASES:
+        like = f"{schema}.{like or '%'}"
+    return Show(what, like, of)
 
 
 def _kind(cursor: Cursor) -> str:
@@ -129,6 +127,8 @@ def drop(cursor: Cursor) -> Drop:
     """``DROP STREAM [IF EXISTS] s [CASCADE | RESTRICT] [WITH DATA]``, ``DROP TOPIC [IF EXISTS] t WITH DATA``."""
     cursor.clause = "DROP"
     cursor.expect("DROP")
+    if cursor.accept("SCHEMA"):
+        return drop_schema(cursor)
     what = _DROPPED[cursor.expect(*_DROPPED)]
     if_exists = bool(cursor.accept("IF EXISTS"))
     name = cursor.dotted("the name of a topic") if what == "topic" else _named(cursor, what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from dovetail.changelog.errors import Unsupported
@@ -12,6 +13,7 @@ from dovetail.sql.syntax.grammar.external_tables import create_external_table
 from dovetail.sql.syntax.grammar.functions import create_function
 from dovetail.sql.syntax.grammar.hints.other_statements import refuse_created
 from dovetail.sql.syntax.grammar.hints.pasted_queries import refuse_sink
+from dovetail.sql.syntax.grammar.schema_statements import create_schema
 from dovetail.sql.syntax.grammar.settings import NO_SECRETS
 from dovetail.sql.syntax.grammar.streams import create_stream
 from dovetail.sql.syntax.grammar.tables import create_index, create_table
@@ -20,6 +22,7 @@ from dovetail.sql.syntax.statements import (
     CreateDictionary,
     CreateFunction,
     CreateIndex,
+    CreateSchema,
     CreateStream,
     CreateTableAs,
     CreateView,
@@ -27,15 +30,24 @@ from dovetail.sql.syntax.statements import (
 
 _REFUSED = {
     "DATABASE": 'there is one database, "default"',
-    "SCHEMA": 'there is one schema, "public"',
     "SECRET": NO_SECRETS,
     "AGGREGATE": "CREATE FUNCTION for a scalar; docs/aggregates.md lists the aggregates",
 }
+_REPLACED: Mapping[str, Callable[[Cursor, bool], CreateDictionary | CreateFunction]] = {
+    "EXTERNAL TABLE": create_external_table,
+    "DICTIONARY": create_dictionary,
+    "FUNCTION": create_function,
+}
+_NOT_REPLACED: Mapping[str, Callable[[Cursor], CreateIndex | CreateSchema]] = {
+    "INDEX": create_index,
+    "SCHEMA": create_schema,
+}
+"""What has no topic of its own: may OR REPLACE stand before it?"""
 
 
 def create(
     cursor: Cursor,
-) -> CreateStream | CreateTableAs | CreateView | CreateIndex | CreateDictionary | CreateFunction:
+) -> CreateStream | CreateTableAs | CreateView | CreateIndex | CreateDictionary | CreateFunction | CreateSchema:
     cursor.clause = "CREATE"
     cursor.expect("CREATE")
     or_replace = bool(cursor.accept("OR REPLACE"))
@@ -51,23 +63,19 @@ def create(
         "MUTABLE STREAM",
         "EXTERNAL STREAM",
         "RANDOM STREAM",
-        "EXTERNAL TABLE",
         "TABLE",
         "SOURCE",
         "MATERIALIZED VIEW",
         "VIEW",
-        "INDEX",
-        "DICTIONARY",
-        "FUNCTION",
+        *_REPLACED,
+        *_NOT_REPLACED,
     )
-    if found == "EXTERNAL TABLE":
-        return create_external_table(cursor, or_replace)
-    if found == "INDEX":
-        return create_index(cursor)
-    if found == "DICTIONARY":
-        return create_dictionary(cursor, or_replace)
-    if found == "FUNCTION":
-        return create_function(cursor, or_replace)
+    if found in _REPLACED:
+        return _REPLACED[found](cursor, or_replace)
+    if found in _NOT_REPLACED:
+        if or_replace:
+            cursor.fail(f"there is no CREATE OR REPLACE {found}", fix=f"DROP {found} IF EXISTS before it")
+        return _NOT_REPLACED[found](cursor)
     # An order for this once, and no part of the definition: the text that the catalog keeps ends before it.
     with_data = cursor.accept_last(WITH_DATA)
     made = _over_a_topic(cursor, found, or_replace)

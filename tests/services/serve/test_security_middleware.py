@@ -181,6 +181,7 @@ STATEMENTS = {
     ),
     Role.ADMIN: (
         "CREATE TABLE t AS SELECT 1",
+        "CREATE SCHEMA s",
         "CREATE STREAM s (a int)",
         "ALTER STREAM s ADD COLUMN b int",
         "ALTER VIEW v SET (buckets = 2)",

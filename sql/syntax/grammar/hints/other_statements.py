@@ -50,7 +50,7 @@ _OF_DATABASES = "SHOW DICTIONARIES;  -- rows of other databases; any client of K
 _OF_VIEWS = "SHOW VIEWS;  -- each writes to a topic of its own, which any client of Kafka reads"
 _OF_SETTINGS = "SHOW SETTINGS;  -- those of queries, each of which is given at the end of a statement"
 LISTED: Mapping[str, str] = {
-    **dict.fromkeys(("DATABASES", "SCHEMAS", "CATALOGS", "CURRENT", "NAMESPACES", "KEYSPACES"), _ONE_OF_ALL),
+    **dict.fromkeys(("DATABASES", "CATALOGS", "CURRENT", "NAMESPACES", "KEYSPACES"), _ONE_OF_ALL),
     **dict.fromkeys(("CONNECTORS", "CONNECTIONS", "SECRETS", "CLUSTERS", "DISKS"), _OF_DATABASES),
     **dict.fromkeys(("SINKS", "SUBSCRIPTIONS", "CURSORS", "INTERNAL TABLES"), _OF_VIEWS),
     **dict.fromkeys(("PROPERTIES", "VARIABLES", "PARAMETERS", "ALL", "SESSION"), _OF_SETTINGS),
