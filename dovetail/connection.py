@@ -24,7 +24,7 @@ from dovetail.stream_handle import StreamHandle
 def connect(**settings: object) -> Connection:
     """A connection to the local stack, from any folder, or to what the settings name.
 
-    settings  as in docs/operations.md, in small letters and without DOVETAIL_: ``brokers="kafka:9092"``,
+    settings  as in docs/configuration.md, in small letters and without DOVETAIL_: ``brokers="kafka:9092"``,
               ``catalog_url="postgresql+psycopg://.."``, ``data_dir="/var/lib/dovetail"``. Those that are not given are
               those of the environment
 

@@ -46,7 +46,7 @@ def unknown_variables(environment: Mapping[str, str | None]) -> Iterator[str]:
         if not name.upper().startswith(_PREFIX) or called in known or of_statements or not environment[name]:
             continue
         meant = nearest(called, sorted(settings))
-        hint = f"did you mean {_PREFIX}{meant}?" if meant else "docs/operations.md lists them"
+        hint = f"did you mean {_PREFIX}{meant}?" if meant else "docs/configuration.md lists them"
         yield f"{name} is no setting, and sets nothing: {hint}"
 
 

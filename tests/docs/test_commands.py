@@ -1,4 +1,4 @@
-"""Every make target and every command that a page names exists, and docs/operations.md names all of them."""
+"""Every make target and every command that a page names exists, and two pages name all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dovetail.services.stack.components import COMPONENT_NAMES
 from tests.docs.pages import PAGES, README, Page, code_of
 from tests.paths import ROOT
 
-OPERATIONS = Page.of("docs/operations.md")
+OPERATIONS, CONFIGURATION = Page.of("docs/operations.md"), Page.of("docs/configuration.md")
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = dict(re.findall(r"^([a-z-]+):[^\n]*## ([^\n]*)$", MAKEFILE, re.MULTILINE))
 COMMANDS = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ def test_every_target_that_the_checks_run_exists() -> None:
 
 
 def test_the_page_has_all_commands_and_no_other() -> None:
-    rows = [row[0] for row in OPERATIONS.rows("command", "what it does") if row[0].startswith("`dovetail")]
+    rows = [row[0] for row in CONFIGURATION.rows("command", "what it does") if row[0].startswith("`dovetail")]
     assert {code.removeprefix("dovetail ") for row in rows for code in code_of(row)} == COMMANDS
 
 

@@ -98,7 +98,7 @@ def test_the_page_has_all_metrics_and_no_other(whole_stack: Stack) -> None:
         for component in ("worker", "spark")
         for name in metric_names(httpx.get(f"{whole_stack.endpoint(component)}/metrics").text)
     }
-    rows = Page.of("docs/operations.md").rows("metric", "meaning")
+    rows = Page.of("docs/runner-and-worker.md").rows("metric", "meaning")
     described = {name for row in rows for name in full_names(code_of(row[0])) if "<" not in name}
     assert given == described
 

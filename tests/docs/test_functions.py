@@ -1,4 +1,4 @@
-"""docs/functions.md is what the registries say."""
+"""docs/functions.md and docs/functions/ are what the registries say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dovetail.sql.expressions.dict_functions import USAGE
-from dovetail.sql.functions.page import PAGE, page
+from dovetail.sql.functions.page import pages
 from dovetail.sql.functions.registry import Registry
 from dovetail.sql.functions.risingwave import functions as risingwave
 from dovetail.sql.functions.timeplus import functions as timeplus
@@ -18,14 +18,16 @@ from tests.test_package_graph import MODULES
 REGISTRIES = [timeplus(), risingwave()]
 
 
-def test_the_page_is_made_from_the_registries() -> None:
-    assert PAGE == ROOT / "docs" / "functions.md"
-    assert PAGE.read_text() == page(), "python -m dovetail.sql.functions.page writes it"
+def test_the_pages_are_made_from_the_registries() -> None:
+    made = pages()
+    assert set(made) == {ROOT / "docs" / "functions.md", *(ROOT / "docs" / "functions").iterdir()}
+    for path, text in made.items():
+        assert path.read_text() == text, "python -m dovetail.sql.functions.page writes it"
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.dialect)
-def test_the_page_names_all_functions_and_all_that_is_refused(registry: Registry) -> None:
-    written = " ".join(Page.of("docs/functions.md").code)
+def test_the_pages_name_all_functions_and_all_that_is_refused(registry: Registry) -> None:
+    written = " ".join(code for path in pages() for code in Page(path).code)
     names = {*registry.functions, *registry.refused, *USAGE}
     assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", written)] == []
 

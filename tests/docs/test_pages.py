@@ -50,6 +50,11 @@ def test_a_decision_is_called_by_the_number_of_its_page(page: Page) -> None:
     assert [pair for pair in called if int(pair[0]) != int(pair[1])] == []
 
 
+@pytest.mark.parametrize("page", [README, *DOC_PAGES], ids=lambda page: page.name)
+def test_no_page_is_longer_than_one_reads(page: Page) -> None:
+    assert len(page.text.splitlines()) <= 300
+
+
 def test_every_page_is_reached_from_the_index() -> None:
     reached: set[Path] = set()
     waiting = [INDEX]

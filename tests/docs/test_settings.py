@@ -15,13 +15,13 @@ from tests.paths import ROOT
 from tests.test_layers import PRESENT
 
 SETTINGS_PAGE = Page.of("docs/settings.md")
-OPERATIONS = Page.of("docs/operations.md")
+CONFIGURATION = Page.of("docs/configuration.md")
 TYPES = {str: "text", int: "whole number", bool: "truth value"}
 COMPUTED = {"jar_cache": "`~/.cache/dovetail/jars`"}
 """Defaults that are of the machine."""
 SETTINGS_OF_A_PROCESS = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields}
 OF_THE_CONTAINERS = set(re.findall(r"\$\{(DOVETAIL_\w+)", (ROOT / "docker-compose.yml").read_text()))
-AMONG_PROCESSES = {code_of(row[0])[0] for row in OPERATIONS.rows("variable", "set by", "meaning")}
+AMONG_PROCESSES = {code_of(row[0])[0] for row in CONFIGURATION.rows("variable", "set by", "meaning")}
 
 
 def query_line(setting: Setting) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def test_a_setting_of_a_stream_is_one_that_the_code_reads() -> None:
 def test_the_page_has_all_settings_of_a_process() -> None:
     columns = ("setting", "default", "what it is")
     names = ("security", "schema-registry", "serve")
-    pages = (*(Page.of(f"docs/{name}.md") for name in names), OPERATIONS)
+    pages = (*(Page.of(f"docs/{name}.md") for name in names), CONFIGURATION)
     found = [row for page in pages for row in page.rows(*columns)]
     assert found == [process_line(name, field) for name, field in Settings.model_fields.items()]
 
@@ -79,7 +79,7 @@ def test_every_variable_that_the_code_reads_is_on_the_page() -> None:
         for path in (ROOT / layer).rglob("*.py")
         for name in re.findall(r"\bDOVETAIL_(?!SECRET_)[A-Z_]*[A-Z]", path.read_text())
     }
-    assert written_out <= SETTINGS_OF_A_PROCESS | set(OPERATIONS.code)
+    assert written_out <= SETTINGS_OF_A_PROCESS | set(CONFIGURATION.code)
 
 
 def test_a_variable_among_processes_is_one_that_the_code_has() -> None:
@@ -95,7 +95,7 @@ def test_a_variable_among_processes_is_one_that_the_code_has() -> None:
 
 def test_the_variables_of_the_containers_are_named() -> None:
     assert OF_THE_CONTAINERS
-    assert set(OPERATIONS.code) >= OF_THE_CONTAINERS
+    assert {*CONFIGURATION.code, *Page.of("docs/operations.md").code} >= OF_THE_CONTAINERS
 
 
 @pytest.mark.parametrize("page", [README, *DOC_PAGES], ids=lambda page: page.name)

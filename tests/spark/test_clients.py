@@ -1,4 +1,4 @@
-"""Any Kafka client writes the inputs and reads the outputs: the lines of docs/topics.md, run as they stand there."""
+"""Any Kafka client writes the inputs and reads the outputs: the lines of its pages, run as they stand there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.spark.conftest import Queries
 from tests.spark.kafka import messages, records
 
 pytestmark = pytest.mark.services
-PAGE = ROOT / "docs" / "topics.md"
+PAGES = [ROOT / "docs" / name for name in ("topics.md", "outputs.md", "dead-letters.md")]
 NAMES = ("clicks", "users", "items", "visits", "rides", "orders_priced", "orders_now")
 TIMED = Column("at", pa.timestamp("us", tz="UTC"))
 INPUTS = {
@@ -51,10 +51,10 @@ def kcat() -> None:
 
 
 class Page:
-    """The code of the page, with the broker and the topics of this test in place of those it names."""
+    """The code of the pages, with the broker and the topics of this test in place of those it names."""
 
     def __init__(self, broker: str, topics: dict[str, str]) -> None:
-        text = PAGE.read_text().replace("localhost:9092", broker)
+        text = "".join(page.read_text() for page in PAGES).replace("localhost:9092", broker)
         self.topics = topics
         for name, topic in topics.items():
             text = re.sub(rf"(?<=-t ){name}\b|(?<=\"){name}(?=\"|\.dead_letter)", topic, text)
@@ -124,7 +124,7 @@ def test_kcat_and_python_read_the_outputs(
         run(catalog, queries, {page.topics[name]: output_format for name, output_format in formats.items()})
 
     priced = page.shell("orders_priced")
-    assert priced in PAGE.read_text()
+    assert any(priced in path.read_text() for path in PAGES)
     assert page.shell("orders_now").splitlines()[-1] == '{"order_id":1} {"order_id":1,"price":9.75}'
     assert "dovetail.reason=column price: expected" in dead_letters(page)
     assert printed(page.blocks("python", "orders_priced")[0]).count('"_tp_delta"') == 3

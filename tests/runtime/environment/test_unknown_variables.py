@@ -32,7 +32,7 @@ NAMES = sorted(name.upper() for name in Settings.model_fields)
         ("DOVETAIL_BROKER", "did you mean DOVETAIL_BROKERS?"),
         ("dovetail_bucket", "did you mean DOVETAIL_BUCKETS?"),
         ("DOVETAIL_KAFKA_SASL_USER", "did you mean DOVETAIL_KAFKA_SASL_USERNAME?"),
-        ("DOVETAIL_ZZZ", "docs/operations.md lists them"),
+        ("DOVETAIL_ZZZ", "docs/configuration.md lists them"),
     ],
 )
 def test_the_nearest_one_is_said(name: str, said: str) -> None:

@@ -21,7 +21,7 @@ from dovetail.sql.expressions.misfits import EngineRefused
 from dovetail.sql.functions import risingwave, timeplus
 from dovetail.sql.functions.dialects import RISINGWAVE, TIMEPLUS, function_names
 from dovetail.sql.functions.environment import Environment
-from dovetail.sql.functions.page import page
+from dovetail.sql.functions.page import pages
 from dovetail.sql.functions.registry import Row, Table, arity_of
 from dovetail.sql.functions.translate import Dialect, Translator
 from dovetail.sql.functions.typed import Typed
@@ -36,7 +36,11 @@ _WRITTEN = (
 )
 _WRITTEN_OF_TABLES = "'day' | 'hour' | 2 | 1 | 'YYYY' | 'a' | 'hex' | 'UTC' | '{\"a\": 1}' | INTERVAL '1 day' | 'utf8'"
 """What some functions take in no other form."""
-_OF_NAME = {"(text, parts)": "s, ['a', 'b']", "(text, patterns)": "s, ['a', 'b']"}
+_OF_NAME = {
+    "(text, parts)": "s, ['a', 'b']",
+    "(text, patterns)": "s, ['a', 'b']",
+    "(array, |x| value)": "ai, |x| x IS NULL",
+}
 """What is as good as never chosen at random."""
 _LAMBDAS = "x -> x > 1 | (x, y) -> x + y | (k, v) -> v > 1 | (k, v) -> (k, v)"
 _REFUSALS = (SqlError, EngineRefused, duckdb.Error)
@@ -155,7 +159,7 @@ def test_a_row_alone_makes_a_function(module: ModuleType, calls: Calls, monkeypa
     monkeypatch.setitem(groups, group, (*groups[group], row))
     functions.cache_clear()
     try:
-        assert "| `said_twice(text)` | the text two times; also `told_twice` |" in page()
+        assert "| `said_twice(text)` | the text two times; also `told_twice` |" in "".join(pages().values())
         assert {"said_twice", "told_twice"} <= set(function_names())
         assert row in calls.table()
         test_a_call_has_the_type_of_its_row_and_the_same_value_wherever_it_stands(calls, row)
