@@ -63,3 +63,36 @@ def test_messages_are_in_plain_words(layer: str) -> None:
 
 def test_what_is_refused_is_found() -> None:
     assert refused_in("It is made anew; see `anew` and [this](anew.md).") == ["It is made anew; see  and [this."]
+
+
+MOST_WORDS = 30
+
+
+@pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: page.name)
+def test_a_sentence_is_read_in_one_go(page: Page) -> None:
+    long = [sentence for sentence in sentences(page.prose) if len(re.findall(r"[\w'-]+", sentence)) > MOST_WORDS]
+    assert long == []
+
+
+def sentences(prose: str) -> Iterator[str]:
+    """The sentences of paragraphs and items, cut at colons and semicolons too; code is not counted, nor are tables."""
+    text = re.sub(r"`[^`]*`", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose))
+    text = re.sub(r"^(\||#| {4}).*$", "", text, flags=re.MULTILINE)
+    for paragraph in re.split(r"\n\s*\n|^\s*(?:[-*]|\d+\.) ", text, flags=re.MULTILINE):
+        yield from re.split(r"(?<=[.!?;:])\s+| · ", " ".join(paragraph.split()))
+
+
+_PROSE = re.compile(r"[A-Za-z ,'\"().:-]+")
+"""Of the texts of modules the others are patterns, scripts and settings of servers."""
+
+
+@pytest.mark.parametrize("layer", PRESENT)
+def test_a_message_is_read_in_one_go(layer: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{text.lineno}: {sentence}"
+        for path in (ROOT / layer).rglob("*.py")
+        for text in messages(path)
+        for sentence in sentences(str(text.value))
+        if _PROSE.fullmatch(sentence) and len(re.findall(r"[\w'-]+", sentence)) > MOST_WORDS
+    ]
+    assert found == []
