@@ -56,7 +56,11 @@ class RowReader:
         of_keys = Reads(schema.key, schema, keys, of_key=True, schemas=schemas)
         self._key = EnvelopedKeys(of_keys) if self._envelope else registry.reader(of_keys)
         self._key_names = tuple(member.name for member in keys)
-        self._forms = {one.name: TEXT_FORMS[one.form] for one in schema.columns if one.form and one.name in names}
+        # Documents of JSON objects are in their form from the reader of their members on.
+        objects = schema.value.kind == "json" and self._envelope is None
+        read = {member.name for member in self._members if objects and member.document} - {*self._primary_key}
+        formed = [one for one in schema.columns if one.form and one.name in names - read]
+        self._forms = {one.name: TEXT_FORMS[one.form] for one in formed}
         self.schema = pa.schema([(member.name, member.type) for member in self._members])
 
     def read_batch(self, keys: pa.Array, values: pa.Array) -> tuple[pa.Table, Positions | None]:

@@ -29,7 +29,7 @@ import pyarrow.json
 
 from dovetail.changelog.formats import time_text
 from dovetail.changelog.formats.members import Member
-from dovetail.changelog.formats.text_forms import document_text, parsed_record
+from dovetail.changelog.formats.text_forms import jsonb_members
 
 _NOT_JSON = rb"[:,\[]\s*-?(?:NaN|Inf)"
 _ESCAPED_NAME = rb'\\[^"]*"\s*:'
@@ -95,11 +95,10 @@ _NO_MEMBER = pa.field("", pa.null())
 
 
 def _documents(texts: pa.Array, name: str) -> pa.Array:
-    """The member of each text as a text. The parser of the others has no column that takes any JSON."""
+    """The parser of the other members has no column that takes any JSON."""
     try:
-        found = [parsed_record(text).get(name) for text in texts.to_pylist()]
-        return pa.array([None if value is None else document_text(value) for value in found], pa.string())
-    except (ValueError, AttributeError):
+        return jsonb_members(texts, name)
+    except ValueError:
         raise NeedsRowDecoding from None
 
 

@@ -15,7 +15,7 @@ from dovetail.changelog.errors import RecordRejected
 from dovetail.changelog.formats.decimal_text import holds_decimal
 from dovetail.changelog.formats.json_types import Mismatch, converter, described
 from dovetail.changelog.formats.members import Member
-from dovetail.changelog.formats.text_forms import document_text
+from dovetail.changelog.formats.text_forms import jsonb_member
 
 
 class RecordReader:
@@ -69,7 +69,7 @@ def _converted(name: str, value: Any, convert: Any) -> Any:
 
 def _document(value: Any) -> str:
     try:
-        return document_text(value)
+        return jsonb_member(value)
     except ValueError:
         raise Mismatch(value, "a document of JSON") from None
 

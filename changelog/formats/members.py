@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.formats.json_types import Mismatch, converter, type_name
-from dovetail.changelog.formats.text_forms import JSONB
+from dovetail.changelog.formats.text_forms import JSONB, jsonb_member
 from dovetail.changelog.schema import Column
 
 
@@ -32,10 +32,11 @@ class Member:
     def of(column: Column) -> Member:
         """Raises SqlError if the type has no form in JSON or the DEFAULT is not a literal of it."""
         try:
-            convert = converter(column.type)
+            document = column.form == JSONB
+            convert = jsonb_member if document else converter(column.type)
             default = None if column.default is None else _literal(column.default.strip())
             value = None if default is None else convert(default)
-            return Member(column.name, column.type, value, document=column.form == JSONB)
+            return Member(column.name, column.type, value, document=document)
         except TypeError as unknown:
             raise SqlError(str(unknown), where=f"column {column.name}", fix="declare it as a text column") from None
         except Mismatch as mismatch:

@@ -1,8 +1,8 @@
 """Columns of texts that mean a value, UUIDs and JSON documents: each has one form, so equal values are equal texts.
 
 ``uuid``   small letters, with hyphens
-``jsonb``  members in PostgreSQL's order: by the length of their names, then by their bytes; of members of one name the
-           last; numbers without noughts at their end; no blanks
+``jsonb``  members in the order of their names, of those of one name the last; numbers without noughts at their end; no
+           blanks
 """
 
 from __future__ import annotations
@@ -70,35 +70,8 @@ def _no_uuids(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def jsonb_text(text: str) -> str:
     """The document that ``text`` is. Raises ValueError for what is none, and for one nested more than 250 deep."""
-    return _written(_ordered(_parsed(text)))
-
-
-def document_text(value: Any) -> str:
-    """A member of a record, as JSON has it: of a string the text that it is."""
-    return value if isinstance(value, str) else _written(_ordered(value))
-
-
-def parsed_record(text: bytes) -> Any:
-    """JSON with the digits that its numbers have. Raises ValueError for what is none."""
-    return _parsed(text.decode())
-
-
-def _parsed(text: str) -> Any:
-    if _LONG_NUMBER.search(text) is None:
-        return orjson.loads(text)
-    try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_no_number)
-    except (RecursionError, ArithmeticError) as fault:
-        # Nested too deep; or an exponent beyond all numbers.
-        raise ValueError(text) from fault
-
-
-def _written(ordered: Any) -> str:
-    try:
-        return orjson.dumps(ordered).decode()
-    except (RecursionError, TypeError) as fault:
-        # Nested too deep; or half a pair of surrogates, which is no text.
-        raise ValueError from fault
+    value, plain = _parsed(text)
+    return _written(value, plain=plain)
 
 
 def jsonb_texts(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -106,26 +79,63 @@ def jsonb_texts(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return pa.array([None if text is None else jsonb_text(text) for text in column.to_pylist()], pa.string())
 
 
-def _jsonb_member(text: str) -> str:
-    """A member of a record is a document, or a string: the quotes of "a" are no part of the member's text."""
+def jsonb_members(records: pa.Array, name: str) -> pa.Array:
+    """The member ``name`` of each record, as a document: a string is the document that its text is, where it is one.
+    Raises ValueError where a record is no object.
+    """
+    found: list[str | None] = []
+    for record in records.to_pylist():
+        values, plain = _parsed(record.decode())
+        if not isinstance(values, dict):
+            raise ValueError(record)
+        value = values.get(name)
+        found.append(None if value is None else jsonb_member(value, plain=plain))
+    return pa.array(found, pa.string())
+
+
+def jsonb_member(value: Any, *, plain: bool = False) -> str:
+    """A member of a record, as JSON has it. ``plain``: its numbers may be written as they are."""
+    if not isinstance(value, str):
+        return _written(value, plain=plain)
     try:
-        return jsonb_text(text)
+        return jsonb_text(value)
     except ValueError:
-        return orjson.dumps(text).decode()
+        return _written(value, plain=True)
 
 
 def _jsonb_members(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    texts = [None if text is None else _jsonb_member(text) for text in column.to_pylist()]
+    texts = [None if text is None else jsonb_member(text) for text in column.to_pylist()]
     return pa.chunked_array([pa.array(texts, column.type)])
 
 
-def _ordered(value: Any) -> Any:
-    """With members in their order, and numbers by their digits."""
+_BY_DIGITS = re.compile(r"[0-9]\.0*+(?![0-9])|\.0000|[0-9.]{16}|[0-9][eE]")
+"""What may be a number that a double does not hold, or that is written otherwise than by its digits alone: 1.0, 1e2."""
+
+
+def _parsed(text: str) -> tuple[Any, bool]:
+    """The value, and whether its numbers may be written as they are."""
+    if _BY_DIGITS.search(text) is None:
+        return orjson.loads(text), True
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_no_number), False
+    except (RecursionError, ArithmeticError) as fault:
+        # Nested too deep; or an exponent beyond all numbers.
+        raise ValueError(text) from fault
+
+
+def _written(value: Any, *, plain: bool) -> str:
+    try:
+        return orjson.dumps(value if plain else _with_digits(value), option=orjson.OPT_SORT_KEYS).decode()
+    except (RecursionError, TypeError) as fault:
+        # Nested too deep; or half a pair of surrogates, which is no text.
+        raise ValueError from fault
+
+
+def _with_digits(value: Any) -> Any:
     if isinstance(value, dict):
-        names = sorted(value) if len({len(name) for name in value}) == 1 else sorted(value, key=_in_postgres)
-        return {name: _ordered(value[name]) for name in names}
+        return {name: _with_digits(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [_ordered(one) for one in value]
+        return [_with_digits(one) for one in value]
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(value)
@@ -135,19 +145,12 @@ def _ordered(value: Any) -> Any:
     return value
 
 
-def _in_postgres(name: str) -> tuple[int, bytes]:
-    spelled = name.encode()
-    return len(spelled), spelled
+def _number(number: Decimal) -> orjson.Fragment:
+    return orjson.Fragment(_number_text(number).encode())
 
 
 _MOST_DIGITS = 60
 """Numbers that need more, left or right of the point, are written with an exponent."""
-_LONG_NUMBER = re.compile(r"[0-9.]{16}|[0-9][eE]")
-"""What may be a number that a double does not hold as it is written."""
-
-
-def _number(number: Decimal) -> orjson.Fragment:
-    return orjson.Fragment(_number_text(number).encode())
 
 
 def _number_text(number: Decimal) -> str:
@@ -172,5 +175,5 @@ def _no_number(word: str) -> None:
 
 TEXT_FORMS = {
     UUID: TextForm(uuid_text, uuid_text, pc.ascii_lower, _no_uuids, "'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"),
-    JSONB: TextForm(jsonb_text, _jsonb_member, _jsonb_members, lambda column: None, "'{\"a\": 1}'"),
+    JSONB: TextForm(jsonb_text, jsonb_member, _jsonb_members, lambda column: None, "'{\"a\": 1}'"),
 }
