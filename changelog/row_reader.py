@@ -134,10 +134,11 @@ class RowReader:
         return row
 
     def _in_form(self, name: str, text: str | None) -> str | None:
+        form = self._forms[name]
         try:
-            return None if text is None else self._forms[name].member(text)
+            return None if text is None else form.member(text)
         except ValueError:
-            raise RecordRejected(f"column {name}: expected uuid, found {described(text)}") from None
+            raise RecordRejected(f"column {name}: expected {form.name}, found {described(text)}") from None
 
     def _members_of_key(self, key: bytes | None, record: Mapping[str, Any]) -> dict[str, Any]:
         """The primary key columns that ``record`` lacks and the key has."""

@@ -20,7 +20,7 @@ class Member:
     """The member ``name`` with values of ``type``; ``default`` is the value where an object lacks it.
 
     ``default`` is in the form that ``pa.array`` takes for the type.
-    ``document``: the value is any JSON, and is kept as its text; of a string as the text that it is.
+    ``document``: the value is any JSON, and is kept as the text of a ``jsonb``.
     """
 
     name: str

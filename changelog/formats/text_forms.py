@@ -28,6 +28,7 @@ JSONB = "jsonb"
 class TextForm:
     """The form of a column's texts.
 
+    name     what such a value is called
     text     a text that a statement has, in the form. Raises ValueError for what means no value
     member   the same, of a member of a record
     members  the same, of many: those that need a closer look stay as they are
@@ -35,6 +36,7 @@ class TextForm:
     example  a text as a statement writes it
     """
 
+    name: str
     text: Callable[[str], str]
     member: Callable[[str], str]
     members: Callable[[pa.ChunkedArray], pa.ChunkedArray]
@@ -173,7 +175,8 @@ def _no_number(word: str) -> None:
     raise ValueError(word)
 
 
-TEXT_FORMS = {
-    UUID: TextForm(uuid_text, uuid_text, pc.ascii_lower, _no_uuids, "'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"),
-    JSONB: TextForm(jsonb_text, jsonb_member, _jsonb_members, lambda column: None, "'{\"a\": 1}'"),
-}
+_FORMS = (
+    TextForm(UUID, uuid_text, uuid_text, pc.ascii_lower, _no_uuids, "'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"),
+    TextForm(JSONB, jsonb_text, jsonb_member, _jsonb_members, lambda column: None, "'{\"a\": 1}'"),
+)
+TEXT_FORMS = {form.name: form for form in _FORMS}

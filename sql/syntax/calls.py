@@ -29,6 +29,8 @@ DATABASES = ("default", "public")
 """What may stand before the name of a relation, in both dialects, and says nothing: the schema of plain names."""
 SCHEMAS_OF_ALL = (*DATABASES, "system", "information_schema", "pg_catalog")
 """Schemas that nobody makes."""
+DEAD_LETTERS = "dead_letter"
+"""The last part of the name of a query's dead letters, and of no relation: ``changelog.dead_letter.SUFFIX``."""
 
 
 def qualifier(named: exp.Expr) -> str:

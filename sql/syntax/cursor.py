@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.errors import SqlError, SyntaxFault
 from dovetail.changelog.suggest import LIKE_ENOUGH, Guess, likeness
-from dovetail.sql.syntax.calls import DATABASES
+from dovetail.sql.syntax.calls import DATABASES, DEAD_LETTERS, SCHEMAS_OF_ALL
 from dovetail.sql.syntax.faults import fault_at
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import Span
@@ -162,11 +162,15 @@ class Cursor:
 
     def path(self, what: str = "a name") -> str:
         """A name, and before it a schema or none; ``default.x`` and ``public.x`` are x."""
-        first = self.name(what)
+        offset, first = self.offset, self.name(what)
         if not self.accept("."):
             return first
         last = self.name(what)
-        return last if first.lower() in DATABASES else f"{first}.{last}"
+        if first.lower() in DATABASES:
+            return last
+        if first.lower() in SCHEMAS_OF_ALL or last == DEAD_LETTERS:
+            self.fail(f'"{first}.{last}" is not yours to name', fix=f"{first}_{last}, or another schema", offset=offset)
+        return f"{first}.{last}"
 
     def dotted(self, what: str = "a setting") -> str:
         """A name with dots in it, as ``properties.bootstrap.server``."""

@@ -222,3 +222,13 @@ def test_documents_of_an_envelope_are_in_their_form() -> None:
     value = json.dumps({"before": None, "after": {"n": 1, "d": '{"b": 1.0, "a": 2}'}, "op": "c"}).encode()
     decoded = Decoder(schema, ("n", "d")).decode(records([value], [b'{"n": 1}']))
     assert decoded.rows.column("d").to_pylist() == ['{"a":2,"b":1}']
+
+
+@pytest.mark.parametrize("envelope", ["", "debezium"])
+def test_half_a_pair_of_surrogates_is_no_document(envelope: str) -> None:
+    columns = (Column("n", pa.int64()), Column("d", pa.string(), form=JSONB))
+    schema = StreamSchema("s", columns, Kind.UPSERT, ("n",), value=RecordFormat("json", envelope=envelope))
+    row = '{"n": 1, "d": "\\ud800 1.0"}'
+    value = f'{{"before": null, "after": {row}, "op": "c"}}' if envelope else row
+    decoded = Decoder(schema, ("n", "d")).decode(records([value.encode()], [b'{"n": 1}']))
+    assert (decoded.rows.num_rows, decoded.rejected.num_rows) == (0, 1)
