@@ -89,8 +89,8 @@ class RowReader:
     def _in_forms(self, rows: pa.Table) -> pa.Table:
         for name, form in self._forms.items():
             found = form.members(rows.column(name))
-            if (strange := form.strange(found)) is not None:
-                decline_where(strange)
+            if form.strange is not None:
+                decline_where(form.strange(found))
             rows = rows.set_column(rows.schema.get_field_index(name), name, found)
         return rows
 

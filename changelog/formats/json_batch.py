@@ -73,33 +73,31 @@ class BatchReader:
         if len(texts) == 0:
             return pa.table({member.name: pa.array([], member.type) for member in self._members})
         lines, first = _lines(texts), _first(texts)
-        typed_members = [one for one in self._members if not one.document]
-        carriers = [(one.name, _carrier(one.name, one.type, first.get(one.name), texts)) for one in typed_members]
+        others = [one for one in self._members if not one.document]
+        carriers = [(one.name, _carrier(one.name, one.type, first.get(one.name), texts)) for one in others]
         if self._scale is not None:
             _decline_great(lines, texts, self._scale)
         raw = _parsed(lines, texts, pa.schema(carriers or [_NO_MEMBER]))
-        columns = {}
-        for member in self._members:
-            if member.document:
-                column = _documents(texts, member.name)
-            else:
-                parsed = raw.column(member.name).combine_chunks()
-                _expect_finite(parsed)
-                column = typed(parsed, member.type)
-            columns[member.name] = column if member.default is None else _with_default(column, member, texts)
-        return pa.table(columns)
+        columns = self._documents(texts)
+        for member in others:
+            parsed = raw.column(member.name).combine_chunks()
+            _expect_finite(parsed)
+            columns[member.name] = typed(parsed, member.type)
+        defaults = [member for member in self._members if member.default is not None]
+        columns |= {member.name: _with_default(columns[member.name], member, texts) for member in defaults}
+        return pa.table({member.name: columns[member.name] for member in self._members})
+
+    def _documents(self, texts: pa.Array) -> dict[str, pa.Array]:
+        """The parser of the other members has no column that takes any JSON."""
+        names = [member.name for member in self._members if member.document]
+        try:
+            return jsonb_members(texts, names) if names else {}
+        except ValueError:
+            raise NeedsRowDecoding from None
 
 
 _NO_MEMBER = pa.field("", pa.null())
 """Read where all members are documents, for the parser to look at each text."""
-
-
-def _documents(texts: pa.Array, name: str) -> pa.Array:
-    """The parser of the other members has no column that takes any JSON."""
-    try:
-        return jsonb_members(texts, name)
-    except ValueError:
-        raise NeedsRowDecoding from None
 
 
 def may_contain(texts: pa.Array, name: str) -> pa.Array:

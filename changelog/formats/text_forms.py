@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -32,7 +32,7 @@ class TextForm:
     text     a text that a statement has, in the form. Raises ValueError for what means no value
     member   the same, of a member of a record
     members  the same, of many: those that need a closer look stay as they are
-    strange  which of many are not of the form
+    strange  which of many are not of the form; None where all are
     example  a text as a statement writes it
     """
 
@@ -40,7 +40,7 @@ class TextForm:
     text: Callable[[str], str]
     member: Callable[[str], str]
     members: Callable[[pa.ChunkedArray], pa.ChunkedArray]
-    strange: Callable[[pa.ChunkedArray], pa.ChunkedArray | None]
+    strange: Callable[[pa.ChunkedArray], pa.ChunkedArray] | None
     example: str
 
 
@@ -76,23 +76,24 @@ def jsonb_text(text: str) -> str:
     return _written(value, plain=plain)
 
 
-def jsonb_texts(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Documents, each in the one form. Raises ValueError where one is none."""
-    return pa.array([None if text is None else jsonb_text(text) for text in column.to_pylist()], pa.string())
+def jsonb_texts(column: pa.ChunkedArray | pa.Array, each: Callable[[str], str] = jsonb_text) -> pa.Array:
+    """Documents, ``each`` in the one form. Raises ValueError where one is none."""
+    return pa.array([None if text is None else each(text) for text in column.to_pylist()], pa.string())
 
 
-def jsonb_members(records: pa.Array, name: str) -> pa.Array:
-    """The member ``name`` of each record, as a document: a string is the document that its text is, where it is one.
+def jsonb_members(records: pa.Array, names: Sequence[str]) -> dict[str, pa.Array]:
+    """The members ``names`` of each record, as documents: a string is the document that its text is, where it is one.
     Raises ValueError where a record is no object.
     """
-    found: list[str | None] = []
+    found: dict[str, list[str | None]] = {name: [] for name in names}
     for record in records.to_pylist():
         values, plain = _parsed(record.decode())
         if not isinstance(values, dict):
             raise ValueError(record)
-        value = values.get(name)
-        found.append(None if value is None else jsonb_member(value, plain=plain))
-    return pa.array(found, pa.string())
+        for name, texts in found.items():
+            value = values.get(name)
+            texts.append(None if value is None else jsonb_member(value, plain=plain))
+    return {name: pa.array(texts, pa.string()) for name, texts in found.items()}
 
 
 def jsonb_member(value: Any, *, plain: bool = False) -> str:
@@ -105,9 +106,8 @@ def jsonb_member(value: Any, *, plain: bool = False) -> str:
         return _written(value, plain=True)
 
 
-def _jsonb_members(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    texts = [None if text is None else jsonb_member(text) for text in column.to_pylist()]
-    return pa.chunked_array([pa.array(texts, column.type)])
+def _jsonb_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([jsonb_texts(column, jsonb_member)])
 
 
 _BY_DIGITS = re.compile(r"[0-9]\.0*+(?![0-9])|\.0000|[0-9.]{16}|[0-9][eE]")
@@ -177,6 +177,6 @@ def _no_number(word: str) -> None:
 
 _FORMS = (
     TextForm(UUID, uuid_text, uuid_text, pc.ascii_lower, _no_uuids, "'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"),
-    TextForm(JSONB, jsonb_text, jsonb_member, _jsonb_members, lambda column: None, "'{\"a\": 1}'"),
+    TextForm(JSONB, jsonb_text, jsonb_member, _jsonb_column, None, "'{\"a\": 1}'"),
 )
 TEXT_FORMS = {form.name: form for form in _FORMS}

@@ -94,8 +94,7 @@ def _drop_schema(context: Context, statement: Drop) -> Done:
     if statement.if_exists and name not in context.catalog.schemas():
         return Done(f"there is no schema {name}")
     notes = []
-    inside = context.catalog.relations() if statement.cascade else []
-    for relation in reversed([one for one in inside if one.name.startswith(f"{name}.")]):
+    for relation in reversed(context.catalog.inside(name) if statement.cascade else []):
         order = Drop(relation.what.value, relation.name, True, True, statement.with_data)
         if context.catalog.find(relation.name) is not None:
             notes.append(drop(context, order).text)

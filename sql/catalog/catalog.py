@@ -254,6 +254,11 @@ class Catalog:
         with self._read() as connection:
             return stored_schemas.listed(connection)
 
+    def inside(self, schema: str) -> list[Relation]:
+        """The relations in a schema, in order of creation."""
+        with self._read() as connection:
+            return stored_schemas.inside(connection, schema)
+
     def create_schema(self, name: str) -> bool:
         """False where there is one of this name."""
         with self._wish() as connection:
@@ -268,9 +273,8 @@ class Catalog:
             known = stored_schemas.listed(connection)
             if name not in known:
                 raise UnknownName(f'there is no schema "{name}"', where="DROP SCHEMA", fix=suggestion(name, known))
-            inside = [one.name for one in stored_relations.listed(connection) if one.name.startswith(f"{name}.")]
-            if inside:
-                what = f'the schema "{name}" has {", ".join(inside)}'
+            if inside := stored_schemas.inside(connection, name):
+                what = f'the schema "{name}" has {", ".join(one.name for one in inside)}'
                 raise SqlError(what, where="DROP SCHEMA", fix=f"DROP SCHEMA {name} CASCADE")
             stored_schemas.remove(connection, name)
 

@@ -20,8 +20,8 @@ FEW = 12
 
 def add(connection: Connection, relation: Relation, used: Iterable[str]) -> None:
     """Adds a relation; raises UnknownName where one of ``used`` is not there."""
-    names = sorted(set(used))
-    for name in names:
+    uses = sorted(set(used))
+    for name in uses:
         expect(connection, name)
     connection.execute(
         RELATIONS.insert().values(
@@ -32,8 +32,12 @@ def add(connection: Connection, relation: Relation, used: Iterable[str]) -> None
             written=relation.written_text or None,
         )
     )
-    for name in names:
+    for name in uses:
         connection.execute(USES.insert().values(name=relation.name, used=name))
+
+
+def names(connection: Connection) -> list[str]:
+    return list(connection.execute(sa.select(RELATIONS.c.name)).scalars())
 
 
 def listed(connection: Connection) -> list[Relation]:
@@ -72,7 +76,7 @@ def expect(connection: Connection, name: str) -> Relation:
     """The relation of this name, or the one whose name differs from it in letter case alone."""
     relation = find(connection, name)
     if relation is None:
-        known = connection.execute(sa.select(RELATIONS.c.name)).scalars().all()
+        known = names(connection)
         alike = _alike(name, known)
         if len(alike) == 1:
             return expect(connection, alike[0])
@@ -87,9 +91,8 @@ def refuse_alike(connection: Connection, definition: RelationDefinition) -> None
     """
     if not isinstance(definition, CreateStream) or definition.rules is not Rules.RISINGWAVE:
         return
-    known = connection.execute(sa.select(RELATIONS.c.name)).scalars().all()
-    others = [one for one in _alike(definition.name, known) if one != definition.name]
-    if others and definition.name not in known:
+    others = _alike(definition.name, names(connection))
+    if others and definition.name not in others:
         raise SqlError(
             f'the name "{definition.name}" differs from "{others[0]}", which is there, in letter case alone',
             fix="another name; WITH (topic = '..') reads a topic of any name",

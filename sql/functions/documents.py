@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
+from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.python_functions import PythonFunction
 from dovetail.sql.functions.typed import Typed
 
@@ -17,6 +18,10 @@ _JSONB = PythonFunction(
     pa.string(),
     "from dovetail.changelog.formats.text_forms import jsonb_texts as jsonb",
 )
+
+
+def no_document(text: str) -> SqlError:
+    return SqlError(f"'{text}' is not a JSON document", fix="names and strings are written in double quotes")
 
 
 def in_one_form(value: Typed) -> Typed:

@@ -151,3 +151,9 @@ def places(template: str) -> int | None:
     if "*" in found:
         return None
     return max((int(place) + 1 for place in found), default=0)
+
+
+def once(value: exp.Expr, name: str, template: str, arguments: Sequence[exp.Expr] = ()) -> exp.Expr:
+    """A template over ``name``, which stands for a value that is computed once."""
+    body = filled(template, arguments)
+    return filled(f"list_extract(list_transform([{{0}}], lambda {name}: {{1}}), 1)", [value, body])

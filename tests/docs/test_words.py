@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,6 +45,16 @@ def messages(path: Path) -> Iterator[ast.Constant]:
             yield node
 
 
+def in_messages(layer: str, look: Callable[[str], Iterable[str]]) -> list[str]:
+    """What is found in the texts of a layer, with the place of each."""
+    return [
+        f"{path.relative_to(ROOT)}:{text.lineno}: {found}"
+        for path in (ROOT / layer).rglob("*.py")
+        for text in messages(path)
+        for found in look(str(text.value))
+    ]
+
+
 @pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: page.name)
 def test_a_page_is_in_plain_words(page: Page) -> None:
     assert refused_in(page.text) == []
@@ -52,13 +62,7 @@ def test_a_page_is_in_plain_words(page: Page) -> None:
 
 @pytest.mark.parametrize("layer", PRESENT)
 def test_messages_are_in_plain_words(layer: str) -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{text.lineno}: {refused}"
-        for path in (ROOT / layer).rglob("*.py")
-        for text in messages(path)
-        for refused in refused_in(str(text.value))
-    ]
-    assert found == []
+    assert in_messages(layer, refused_in) == []
 
 
 def test_what_is_refused_is_found() -> None:
@@ -70,8 +74,11 @@ MOST_WORDS = 30
 
 @pytest.mark.parametrize("page", FOR_USERS, ids=lambda page: page.name)
 def test_a_sentence_is_read_in_one_go(page: Page) -> None:
-    long = [sentence for sentence in sentences(page.prose) if len(re.findall(r"[\w'-]+", sentence)) > MOST_WORDS]
-    assert long == []
+    assert long_sentences(page.prose) == []
+
+
+def long_sentences(prose: str) -> list[str]:
+    return [sentence for sentence in sentences(prose) if len(re.findall(r"[\w'-]+", sentence)) > MOST_WORDS]
 
 
 def sentences(prose: str) -> Iterator[str]:
@@ -88,11 +95,4 @@ _PROSE = re.compile(r"[A-Za-z ,'\"().:-]+")
 
 @pytest.mark.parametrize("layer", PRESENT)
 def test_a_message_is_read_in_one_go(layer: str) -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{text.lineno}: {sentence}"
-        for path in (ROOT / layer).rglob("*.py")
-        for text in messages(path)
-        for sentence in sentences(str(text.value))
-        if _PROSE.fullmatch(sentence) and len(re.findall(r"[\w'-]+", sentence)) > MOST_WORDS
-    ]
-    assert found == []
+    assert in_messages(layer, lambda text: filter(_PROSE.fullmatch, long_sentences(text))) == []

@@ -18,12 +18,15 @@ _OPEN_S = 10.0
 _MAKE_S = 30.0
 
 
-def send(brokers: str, topic: str, values: Iterable[Value], keys: Iterable[Value] = ()) -> None:
-    """Records in order; a dict is written as JSON."""
+def send(
+    brokers: str, topic: str, values: Iterable[Value], keys: Iterable[Value] = (), times_ms: Iterable[int] = ()
+) -> None:
+    """Records in order; a dict is written as JSON. Without a time of its own a record has that of its sending."""
     producer = Producer({"bootstrap.servers": brokers, "linger.ms": 20, "partitioner": "murmur2_random"})
-    all_keys = iter(keys)
+    all_keys, all_times = iter(keys), iter(times_ms)
     for value in values:
-        producer.produce(topic, value=_bytes(value), key=_bytes(next(all_keys, None)))
+        key, time_ms = _bytes(next(all_keys, None)), next(all_times, 0)
+        producer.produce(topic, value=_bytes(value), key=key, timestamp=time_ms)
     assert producer.flush(30) == 0
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
-from dovetail.sql.functions.documents import JSON, in_one_form
+from dovetail.sql.functions.documents import JSON, in_one_form, no_document
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast
@@ -125,9 +125,7 @@ def _parsed(text: str) -> object:
     try:
         return documents.loads(text, parse_float=Decimal)
     except ValueError:
-        raise SqlError(
-            f"'{text}' is not a JSON document", fix="names and strings are written in double quotes"
-        ) from None
+        raise no_document(text) from None
 
 
 _NUMBERS = "('UBIGINT', 'BIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'DECIMAL')"

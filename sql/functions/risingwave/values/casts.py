@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.formats.text_forms import jsonb_text
-from dovetail.sql.functions.documents import JSON
+from dovetail.sql.functions.documents import JSON, no_document
 from dovetail.sql.functions.risingwave.values import byte_strings, intervals, texts
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -36,7 +36,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     numeric,
     quoted,
 )
-from dovetail.sql.functions.typed import Typed, filled
+from dovetail.sql.functions.typed import Typed, filled, once
 
 _INTEGER = r"^\s*([+-]?[0-9]+)\s*$"
 _REAL = r"^\s*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf(?:inity)?|nan)))\s*$"
@@ -96,9 +96,7 @@ def _document(text: str) -> str:
     try:
         return jsonb_text(text)
     except ValueError:
-        raise SqlError(
-            f"'{text}' is not a JSON document", fix="names and strings are written in double quotes"
-        ) from None
+        raise no_document(text) from None
 
 
 def _text_literal(value: Typed, text: str | None) -> Typed:
@@ -199,8 +197,7 @@ def _fieldwise(value: Typed, kind: pa.DataType) -> exp.Expr | None:
             for name, part, to in parts
         ]
     )
-    template = "list_extract(list_transform([{0}], lambda r_: CASE WHEN r_ IS NOT NULL THEN {1} END), 1)"
-    return filled(template, [value.tree, made])
+    return once(value.tree, "r_", "CASE WHEN r_ IS NOT NULL THEN {0} END", [made])
 
 
 def _only(pattern: str, value: Typed, kind: pa.DataType) -> exp.Expr:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.functions.risingwave.values.kinds import INTERVAL
-from dovetail.sql.functions.typed import Typed, filled
+from dovetail.sql.functions.typed import Typed, once
 
 _SECOND = 1_000_000
 _MICROS = {"microsecond": 1, "millisecond": 1000, "second": _SECOND, "minute": 60 * _SECOND, "hour": 3600 * _SECOND}
@@ -109,4 +109,4 @@ def interval_text(value: exp.Expr) -> exp.Expr:
     is_empty = " AND ".join(f"{size} = 0" for _, size in _UNITS)
     parts.append(f"CASE WHEN {_TIME} <> 0 OR {is_empty} THEN {sign} || {clock} END")
     shown = f"CASE WHEN v_ IS NOT NULL THEN concat_ws(' ', {', '.join(parts)}) END"
-    return filled(f"list_extract(list_transform([{{0}}], lambda v_: {shown}), 1)", [value])
+    return once(value, "v_", shown)
