@@ -71,6 +71,8 @@ class Plan:
     """Chains of joins that are delta joins."""
     rules: Rules = Rules.TIMEPLUS
     """The dialect that a bounded query is read in."""
+    forms: Mapping[str, str] = field(default_factory=dict)
+    """That of each output column whose texts have one."""
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -147,8 +149,7 @@ class Plan:
     def stream(self) -> Stream:
         """The output topic as an input of other queries."""
         if self.constant:
-            columns = tuple(Column(field.name, field.type) for field in self.schema)
-            return Stream(StreamSchema(self.name, columns, Kind.CHANGELOG), self.name, self.rules, trusted=True)
+            return Stream(StreamSchema(self.name, self._columns, Kind.CHANGELOG), self.name, self.rules, trusted=True)
         if self.output is None:
             raise Unsupported(f'"{self.name}" is bounded: it has no topic', fix="read a stream in its query")
         made = self.output
@@ -158,7 +159,7 @@ class Plan:
         names = {name for name, _ in made.columns}
         schema = StreamSchema(
             name=self.name,
-            columns=tuple(Column(name, expr.type) for name, expr in made.columns),
+            columns=self._columns,
             kind=kind,
             primary_key=made.key if made.unique and set(made.key) <= names else (),
             event_time=TIME if TIME in names else None,
@@ -168,6 +169,10 @@ class Plan:
         return Stream(
             schema, made.topic, rules_of(made.input), upstream_watermarks=_upstream_watermarks(made), trusted=True
         )
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        return tuple(Column(one.name, one.type, form=self.forms.get(one.name, "")) for one in self.schema)
 
 
 def _upstream_watermarks(made: Output) -> tuple[Watermark, ...]:
@@ -233,7 +238,13 @@ def _planned(
         snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect)
         reads = tuple(relation for relation in snapshot.reads if not is_of_system(relation))
         return Plan(
-            name, merged, snapshot=snapshot, reads=reads, dependencies=catalog.dependencies, rules=dialect.rules
+            name,
+            merged,
+            snapshot=snapshot,
+            reads=reads,
+            dependencies=catalog.dependencies,
+            rules=dialect.rules,
+            forms=snapshot.forms,
         )
     bound = bound_query(name, statement, catalog, merged)
     made = rewritten(replace(bound, sizes=sizes))
@@ -255,6 +266,7 @@ def _planned(
         limit=made.limit,
         orders=made.orders,
         deltas=made.deltas,
+        forms={name: expr.form for name, expr in bound.columns if expr.form},
     )
 
 

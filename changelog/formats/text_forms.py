@@ -1,8 +1,9 @@
-"""Columns of texts that mean a value, UUIDs and JSON documents: each has one form, so equal values are equal texts.
+"""Columns of texts that mean a value: each has one form, so equal values are equal texts.
 
-``uuid``   small letters, with hyphens
-``jsonb``  members in the order of their names, of those of one name the last; numbers without noughts at their end; no
-           blanks
+``uuid``      small letters, with hyphens
+``jsonb``     members in the order of their names, of those of one name the last; numbers without noughts at their end;
+              no blanks
+``interval``  ``1 year 2 mons 3 days 04:05:06``; ``30 days`` and ``1 mon`` are two texts, as months have no one length
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dovetail.changelog.formats.interval_texts import interval_text, maybe_otherwise
+
 UUID = "uuid"
 JSONB = "jsonb"
+INTERVAL = "interval"
 """``Column.form`` of such columns."""
 
 
@@ -178,5 +182,6 @@ def _no_number(word: str) -> None:
 _FORMS = (
     TextForm(UUID, uuid_text, uuid_text, pc.ascii_lower, _no_uuids, "'6f9619ff-8b86-d011-b42d-00cf4fc964ff'"),
     TextForm(JSONB, jsonb_text, jsonb_member, _jsonb_column, None, "'{\"a\": 1}'"),
+    TextForm(INTERVAL, interval_text, interval_text, lambda column: column, maybe_otherwise, "'1 day 02:30:00'"),
 )
 TEXT_FORMS = {form.name: form for form in _FORMS}

@@ -19,6 +19,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.formats.text_forms import INTERVAL
 from dovetail.joins.aggregates.aggregation import Aggregation
 from dovetail.sql.bind.clock_conditions import of_groups
 from dovetail.sql.bind.groups.grouping_sets import GroupingSets
@@ -26,12 +27,13 @@ from dovetail.sql.bind.recomputed_calls import with_columns
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
 from dovetail.sql.expressions.dict_functions import dict_calls, dict_function
-from dovetail.sql.expressions.expression import Expr, Structure, structure
+from dovetail.sql.expressions.expression import Expr, Structure, as_formed, structure
 from dovetail.sql.expressions.partitions.window_calls import over_others
 from dovetail.sql.expressions.predicates import conjuncts
 from dovetail.sql.functions.aggregate_calls import aggregates_in
 from dovetail.sql.functions.forms import is_grouping
 from dovetail.sql.functions.growth import MOST_ALIASES, outgrown
+from dovetail.sql.functions.kept_values import interval_length
 from dovetail.sql.functions.typed import bracketed
 from dovetail.sql.plan.column_names import unused
 from dovetail.sql.plan.nodes import Aggregate, ArrayJoin, Map, Node
@@ -151,6 +153,8 @@ class Groups:
     columns: dict[str, Expr] = field(default_factory=dict)
     keys: dict[Structure, str] = field(default_factory=dict)
     """Each key -> the column that holds it."""
+    shown: dict[Structure, str] = field(default_factory=dict)
+    """Of keys of which equal ones may look different: the column that holds what the group shows."""
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     called: dict[Structure, str] = field(default_factory=dict)
     """Each call -> the column that holds its value. The name is for people, and not what the call is known by."""
@@ -171,7 +175,13 @@ class Groups:
             raise _ungrouped(min(ungrouped), place)
 
     def add_key(self, key: Expr) -> None:
-        if key.structure not in self.keys:
+        if key.structure in self.keys:
+            return
+        if key.form == INTERVAL:
+            # Equal intervals can be two texts: the group has the least of its own.
+            self.keys[key.structure] = self._column(interval_length(key), KEY)
+            self.shown[key.structure] = self._called(exp.Min(this=key.tree.copy()), "GROUP BY")
+        else:
             self.keys[key.structure] = self._column(key, KEY)
 
     def add_sets(self, keys: Sequence[Expr], sets: Sequence[Sequence[int]]) -> None:
@@ -229,7 +239,8 @@ class Groups:
         """An expression over the rows, as one over the groups. Raises SqlError for a column that is no key."""
 
         def replaced(node: exp.Expr) -> exp.Expr:
-            if (key := self.keys.get(structure(node))) is not None:
+            known = structure(node)
+            if (key := self.shown.get(known, self.keys.get(known))) is not None:
                 return exp.column(exp.to_identifier(key, quoted=True))
             if node.find_ancestor(exp.Query) is not None and not isinstance(node, exp.Column):
                 # The calls of a subquery are its own; what it reads of the rows around is of the groups.
@@ -239,14 +250,18 @@ class Groups:
             if isinstance(node, exp.Window):
                 return over_others(node, replaced)
             if is_call(node):
-                folded = is_folded(node) and not self.bounded
-                name = self._aggregated(call_of(node, place), place) if folded else self._recomputed(node, place)
-                return exp.column(exp.to_identifier(name, quoted=True))
+                return exp.column(exp.to_identifier(self._called(node, place), quoted=True))
             if isinstance(node, exp.Column) and node.name in self.input.schema.names:
                 raise _ungrouped(node.name, place)
             return node
 
-        return tree.transform(replaced)
+        return as_formed(tree.transform(replaced), tree)
+
+    def _called(self, node: exp.Expr, place: str) -> str:
+        """The column that holds the value of a call."""
+        if is_folded(node) and not self.bounded:
+            return self._aggregated(call_of(node, place), place)
+        return self._recomputed(node, place)
 
     def _aggregated(self, call: Call, place: str) -> str:
         name = self.called.get(call.structure)

@@ -230,7 +230,8 @@ class Binder(QueryBinder):
         select = ", ".join(f"{quoted(name)} AS {quoted(f'{alias}.{name}')}" for name in found.columns)
         schema = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in found.columns.items()])
         sql = f"SELECT {select} FROM ({found.sql})"
-        node = Static(alias, found.relations, sql, schema, single=has_one_row(query))
+        formed = tuple((f"{alias}.{name}", form) for name, form in found.forms.items())
+        node = Static(alias, found.relations, sql, schema, single=has_one_row(query), formed=formed)
         return FromItem.of(node, alias, list(found.columns), self.dialect)
 
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:

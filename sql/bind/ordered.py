@@ -16,6 +16,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.formats.text_forms import INTERVAL
 from dovetail.joins.partitions.ordering import SortKey
 from dovetail.sql.bind.aggregates import Groups, without_aliases
 from dovetail.sql.bind.bound import Bound
@@ -23,6 +24,7 @@ from dovetail.sql.bind.partitions.first_rows import row_count
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.expressions.expression import KIND, Expr, structure
 from dovetail.sql.expressions.predicates import conjunction
+from dovetail.sql.functions.kept_values import interval_length
 from dovetail.sql.functions.translate import in_order_of
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.plan.maps import identity
@@ -150,6 +152,8 @@ def in_order(
         position = term.position(names)
         if position is None:
             position = _place_of(Expr.over(term.written.this, known, term.place), columns, f"{alias}.#{number}")
+        elif columns[position][1].form == INTERVAL:
+            position = _place_of(interval_length(columns[position][1]), columns, f"{alias}.#{number}")
         written = term.written.args
         keys.append(SortKey(columns[position][0], bool(written.get("desc")), bool(written.get("nulls_first"))))
     node: Node = _qualified(bound.node, columns, f"{alias}.#", qualified)

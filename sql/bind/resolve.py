@@ -11,15 +11,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
-from dovetail.changelog.schema import TIME
+from dovetail.changelog.schema import SEQUENCE, TIME
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.subquery_advice import in_place_of
 from dovetail.sql.bind.written.untranslated import refuse_untranslated
 from dovetail.sql.expressions.dict_functions import dict_function
 from dovetail.sql.functions.aggregate_calls import by_time, exact, is_aggregate, of_stream
-from dovetail.sql.functions.documents import in_one_form
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import is_grouping
+from dovetail.sql.functions.kept_values import kept
 from dovetail.sql.functions.translate import Special, Translator
 from dovetail.sql.functions.typed import Typed, bracketed
 from dovetail.sql.plan.column_names import DELTA_COLUMN
@@ -97,7 +97,7 @@ def typed(expression: exp.Expr, scope: Scope, clause: str, within: Within = STRE
     """``expression`` over the internal columns of ``scope``, with its type."""
     tree = _with_internal_names(_by_event_time(expression, scope), scope, clause)
     translator = within.translator(scope, place_of(expression, clause))
-    return in_one_form(translator.whole(tree, translator))
+    return kept(translator.whole(tree, translator), scope.forms, scope.dialect.rules)
 
 
 def condition(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> exp.Expr:
@@ -140,8 +140,10 @@ def _by_event_time(expression: exp.Expr, scope: Scope) -> exp.Expr:
 
 def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
     def internal(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        if not isinstance(node, exp.Column):
             return node
+        if isinstance(node.this, exp.Star):
+            return _whole_row(node, scope, clause) if isinstance(node.parent, exp.Anonymous | exp.Order) else node
         duration = DURATION.fullmatch(node.name)
         if duration is not None and not node.table and not scope.has(node.name):
             count, unit = duration.groups()
@@ -162,9 +164,22 @@ def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp
         return named(node)
 
     def named(node: exp.Column) -> exp.Expr:
-        return exp.column(exp.to_identifier(scope.find(node, clause).internal, quoted=True))
+        return _column(scope.find(node, clause).internal)
 
     return expression.copy().transform(internal)
+
+
+def _whole_row(star: exp.Column, scope: Scope, clause: str) -> exp.Expr:
+    """``t.*`` as the argument of a function: a row of the columns of t."""
+    columns = [one for one in scope.of(star.table) if one.starred or one.name not in (TIME, SEQUENCE)]
+    if not columns:
+        scope.find(exp.column("*", table=star.table), clause)
+    fields = [(exp.to_identifier(one.name, quoted=True), _column(one.internal)) for one in columns]
+    return exp.Struct(expressions=[exp.PropertyEQ(this=name, expression=value) for name, value in fields])
+
+
+def _column(internal: str) -> exp.Expr:
+    return exp.column(exp.to_identifier(internal, quoted=True))
 
 
 def _is_unit(node: exp.Column, scope: Scope) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import UnknownName, Unsupported
-from dovetail.changelog.schema import SEQUENCE, TIME, Column
+from dovetail.changelog.schema import SEQUENCE, TIME
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.functions.dialects import TIMEPLUS
 from dovetail.sql.functions.translate import Dialect
@@ -175,11 +175,6 @@ class Scope:
         """The columns of the side of a join (``by``) whose values do not leave it."""
         return replace(self, columns=tuple(replace(column, starred=False, spent=by) for column in self.columns))
 
-    def with_forms(self, declared: Iterable[Column]) -> Scope:
-        """The columns of one stream, with the forms of their texts."""
-        forms = {column.name: column.form for column in declared}
-        return replace(self, columns=tuple(replace(one, form=forms.get(one.name, "")) for one in self.columns))
-
     def of(self, table: str) -> list[Visible]:
         return [column for column in self.columns if _same(column.table, table)]
 
@@ -189,16 +184,16 @@ class Scope:
         ``place``: its place in the list of USING, which leads ``*``, as the standard and RisingWave have it; None: it
         stays where its left half is, as under Timeplus rules.
         """
-        kind = next(column.type for column in self.columns if column.internal in (left, right))
-        merged = Visible("", name, internal, kind)
+        half = next(column for column in self.columns if column.internal in (left, right))
+        merged = Visible("", name, internal, half.type, form=half.form)
         rest: list[Visible] = []
         for column in self.columns:
             if not column.table and _same(column.name, name):
                 continue
-            half = column.internal in (left, right) and _same(column.name, name)
-            if half and column.internal == left and place is None:
+            is_half = column.internal in (left, right) and _same(column.name, name)
+            if is_half and column.internal == left and place is None:
                 rest.append(merged)
-            rest.append(replace(column, starred=False, bare=False) if half else column)
+            rest.append(replace(column, starred=False, bare=False) if is_half else column)
         if merged not in rest:
             rest.insert(place or 0, merged)
         return replace(self, columns=tuple(rest))

@@ -1,6 +1,7 @@
 """The stream that a materialized view writes, as a text of the catalog: whoever reads the view plans nothing of it.
 
-Its columns are those of a plan, so they have a name and a type, and nothing that a declaration may add to these.
+Its columns are those of a plan, so they have a name, a type and the form of their texts, and nothing else that a
+declaration may add to these.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ def as_text(stream: Stream) -> str:
         "rules": stream.rules,
         "told": [_members(watermark) for watermark in stream.upstream_watermarks],
     }
-    return json.dumps(members)
+    forms = {column.name: column.form for column in schema.columns if column.form}
+    return json.dumps({**members, "forms": forms} if forms else members)
 
 
 def of_text(name: str, text: str) -> Stream:
     members = json.loads(text)
     columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(members["columns"])))
+    forms = members.get("forms", {})
     schema = StreamSchema(
         name=name,
-        columns=tuple(Column(field.name, field.type) for field in columns),
+        columns=tuple(Column(one.name, one.type, form=forms.get(one.name, "")) for one in columns),
         kind=Kind(members["kind"]),
         primary_key=tuple(members["primary_key"]),
         event_time=members["event_time"],

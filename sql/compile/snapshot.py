@@ -28,12 +28,14 @@ class Snapshot:
     A table holds the declared columns of its relation and, where it has one, ``_tp_time``; rows in order of arrival.
     Relations may be dictionaries, external tables, and those of ``sql.system_tables``. One by a name of ``past`` is
     what that says.
+    ``forms``: that of each column whose texts have one.
     """
 
     relations: tuple[str, ...]
     sql: str
     columns: Mapping[str, pa.DataType]
     past: Mapping[str, Past] = field(default_factory=dict)
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -70,7 +72,8 @@ class Snapshot:
 def snapshot_of_plan(rows: Node, columns: Sequence[tuple[str, Expr]]) -> Snapshot:
     """The output ``columns`` over ``rows``, computed once."""
     kinds = {name: _plain(expr.type) for name, expr in columns}
-    return Snapshot(tuple(dict.fromkeys(_relations(rows))), text_of(select_of(rows, columns)), kinds)
+    forms = {name: expr.form for name, expr in columns if expr.form}
+    return Snapshot(tuple(dict.fromkeys(_relations(rows))), text_of(select_of(rows, columns)), kinds, forms=forms)
 
 
 def _relations(rows: Node) -> Iterator[str]:

@@ -24,6 +24,9 @@ Structure = Hashable
 KIND = "type"
 """The key in the metadata of a tree under which its type stands, where the engine could not tell it."""
 
+FORM = "form"
+"""The key under which the form of its texts stands, one of ``changelog.formats.text_forms``."""
+
 _MARKS = frozenset({"big_int", "safe", "typed"})
 """What the parser notes on a node beside its parts; a node that is built by hand has none of it."""
 
@@ -39,8 +42,9 @@ class Expr:
     type: pa.DataType
 
     @staticmethod
-    def column(name: str, kind: pa.DataType) -> Expr:
-        return Expr(_column(name), kind)
+    def column(name: str, kind: pa.DataType, form: str = "") -> Expr:
+        tree = _column(name)
+        return Expr(of_form(tree, form) if form else tree, kind)
 
     @staticmethod
     def condition(tree: exp.Expr) -> Expr:
@@ -94,6 +98,11 @@ class Expr:
         """The column that it merely names, if that is all it does."""
         return self.tree.name if isinstance(self.tree, exp.Column) else None
 
+    @property
+    def form(self) -> str:
+        """Of its texts, one of ``changelog.formats.text_forms``; '' where they have none."""
+        return str(self.tree.meta.get(FORM, ""))
+
     @cached_property
     def text(self) -> str:
         """The engine's SQL."""
@@ -119,6 +128,17 @@ class Expr:
 
     def __repr__(self) -> str:
         return f"Expr({self.text}, {self.type})"
+
+
+def of_form(tree: exp.Expr, form: str) -> exp.Expr:
+    """``tree``, noted as one whose texts are of ``form``."""
+    tree.meta[FORM] = form
+    return tree
+
+
+def as_formed(tree: exp.Expr, before: exp.Expr) -> exp.Expr:
+    """``tree``, noted as of the form of ``before``, which it is with parts of it replaced."""
+    return of_form(tree, before.meta[FORM]) if FORM in before.meta else tree
 
 
 def coalesce(*values: Expr) -> exp.Expr:

@@ -7,7 +7,7 @@ an array is sorted, and of equal ones the least is taken. ORDER BY within the ca
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -53,6 +53,10 @@ _TEMPLATES: Mapping[str, str] = {
     "array_agg": "array_agg({0} ORDER BY {0})",
     "string_agg": "string_agg({0}, {1} ORDER BY {0})",
     "group_concat": "string_agg({0}, {1} ORDER BY {0})",
+    "jsonb_agg": "'[' || string_agg({0}, ',' ORDER BY {0}) || ']'",
+    # A name that is NULL makes no document; of several values of one name the last in order counts, so null is first.
+    "jsonb_object_agg": "CASE WHEN NOT bool_or({0} IS NULL) THEN "
+    "'{' || string_agg({0} || ':' || {1}, ',' ORDER BY {0}, {1} <> 'null', {1}) || '}' END",
     "arg_max": "arg_max({0}, {1} ORDER BY {0})",
     "arg_min": "arg_min({0}, {1} ORDER BY {0})",
     "max_by": "arg_max({0}, {1} ORDER BY {0})",
@@ -117,6 +121,15 @@ _OF_VALUES = {
 }
 """What is made of the array of a group's values, of which there may be none; {1} is how many are asked for."""
 _ASK_HOW_MANY = frozenset({"top_k", "min_k", "max_k"})
+DOCUMENTS = frozenset({"jsonb_agg", "jsonb_object_agg"})
+"""Aggregates that make a JSON document of the texts of others."""
+OF_ONE = frozenset(
+    {
+        *("any", "any_value", "first", "last", "first_value", "last_value"),
+        *("lag", "lead", "nth_value", "mode", "arg_min", "arg_max"),
+    }
+)
+"""Those that give one of the values."""
 _LEVELLED_CALLS = (exp.ParameterizedAgg, exp.CombinedParameterizedAgg)
 _IN_ORDER = {
     "percentile_cont": "quantile_cont({0}, {1})",
@@ -212,12 +225,23 @@ def is_aggregate_call(node: exp.Expr) -> bool:
     return is_aggregate(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
 
 
-def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) -> exp.Expr:
-    """The engine's call, its parts translated by ``argument`` and ``condition``. Raises UnknownName."""
+def counts_distinct(node: exp.Expr) -> bool:
+    """Whether a call asks how many values there are that differ."""
+    node = node.this if isinstance(node, exp.Filter) else node
+    name = aggregate_name(node).removesuffix("_if")
+    if name.removesuffix("_distinct") != "count":
+        return _TEMPLATES.get(name) == _TEMPLATES["uniq"]
+    return name != "count" or _parts(node)[2]
+
+
+def aggregate_tree(node: exp.Expr, argument: Part, term: Part, condition: Part, place: str) -> exp.Expr:
+    """The engine's call, its parts translated by ``argument``, ``term`` (those of ORDER BY) and ``condition``. Raises
+    UnknownName.
+    """
     if isinstance(node, exp.Filter):
-        return filtered(aggregate_tree(node.this, argument, condition, place), condition(node.expression.this))
+        return filtered(aggregate_tree(node.this, argument, term, condition, place), condition(node.expression.this))
     if isinstance(node, exp.WithinGroup):
-        return _within_group(node, argument, place)
+        return _within_group(node, argument, term, place)
     name, (given, order, distinct) = aggregate_name(node), _parts(node)
     if name in _OF_WINDOWS:
         if distinct or order:
@@ -227,7 +251,7 @@ def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) 
                 fix=f"{name}({'x' if given else ''}) OVER (ORDER BY t)",
             )
         return exp.Anonymous(this=name, expressions=[argument(one) for one in given])
-    order = [_term(one, argument) for one in order]
+    order = [_term(one, term) for one in order]
     if name.endswith("_distinct") and name not in _TEMPLATES:
         name, distinct = name.removesuffix("_distinct"), True
     if name.endswith("_if") and name not in _TEMPLATES:
@@ -240,7 +264,7 @@ def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) 
     return _built(name, given, distinct, order, node, argument, place)
 
 
-def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr:
+def _within_group(node: exp.WithinGroup, argument: Part, term: Part, place: str) -> exp.Expr:
     """``percentile_cont(0.5) WITHIN GROUP (ORDER BY x)``"""
     name = aggregate_name(node.this)
     wanted = _IN_ORDER.get(name)
@@ -257,7 +281,7 @@ def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr
         # Of several that are as frequent, the first in this order.
         made = filled(wanted, [value])
         for order in made.find_all(exp.Order):
-            order.set("expressions", [_term(ordered[0], argument)])
+            order.set("expressions", [_term(ordered[0], term)])
         return made
     level = argument(levels[0])
     if name == "approx_percentile":
@@ -300,9 +324,9 @@ def _parts(node: exp.Expr) -> tuple[list[exp.Expr], list[exp.Ordered], bool]:
     return [one for several in spread for one in several], order, distinct
 
 
-def _term(term: exp.Ordered, argument: Part) -> exp.Ordered:
+def _term(term: exp.Ordered, translated: Part) -> exp.Ordered:
     made = term.copy()
-    made.set("this", argument(term.this))
+    made.set("this", translated(term.this))
     # Where it is not said, that of the dialect: the parser has found it out.
     made.set("nulls_first", bool(term.args.get("nulls_first")))
     return made
@@ -320,6 +344,8 @@ def _built(
     if name in _LEVELLED:
         return _levelled(name, given, node, argument)
     given, size = _size(name, given, node)
+    _refuse_beside_groups(name, distinct, node, place)
+    given = _as_members(given) if name in DOCUMENTS else given
     arguments = [argument(one) for one in given]
     if name == "count" and (not arguments or (len(arguments) == 1 and isinstance(arguments[0], exp.Star))):
         return exp.Count(this=exp.Star())
@@ -330,7 +356,6 @@ def _built(
         close = nearest(name, aggregate_names())
         fix = f"did you mean {close}()?" if close else "docs/functions.md lists the aggregates"
         raise UnknownName(f"there is no aggregate {name}()", where=place, fix=fix)
-    _refuse_beside_groups(name, distinct, node, place)
     wanted = 2 if "{1}" in template else 1
     if name in ("string_agg", "group_concat") and len(arguments) == 1:
         arguments = [*arguments, exp.Literal.string("" if name == "string_agg" else ",")]
@@ -351,11 +376,28 @@ def _built(
     return tree if within_window or name not in _OF_VALUES else _of_values(name, tree, map(argument, size), place)
 
 
+def _as_members(given: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """Of an element, or of a name and its value, the JSON."""
+    return [*map(_member_name, given[:-1]), *map(_member_value, given[-1:])]
+
+
+def _member_name(name: exp.Expr) -> exp.Expr:
+    """The name of a member in its quotes."""
+    return exp.Anonymous(this="to_jsonb", expressions=[exp.cast(name, "varchar")])
+
+
+def _member_value(value: exp.Expr) -> exp.Expr:
+    """A value as JSON, of which NULL is null."""
+    document = exp.Anonymous(this="to_jsonb", expressions=[value])
+    return exp.Anonymous(this="coalesce", expressions=[document, exp.cast(exp.Literal.string("null"), "jsonb")])
+
+
 def _refuse_beside_groups(name: str, distinct: bool, node: exp.Expr, place: str) -> None:
-    """A regression is made of several calls, of the pairs of a group: neither of a set of them nor of a window."""
-    if name.startswith(_REGRESSION) and (distinct or _is_of_window(node)):
+    """What is made of several calls is of the rows of a group: neither of a set of them nor of a window."""
+    if (name.startswith(_REGRESSION) or name in DOCUMENTS) and (distinct or _is_of_window(node)):
+        form = {"jsonb_agg": "x", "jsonb_object_agg": "name, x"}.get(name, "y, x")
         raise Unsupported(
-            f"{name} takes neither DISTINCT nor OVER", where=place, fix=f"SELECT k, {name}(y, x) FROM .. GROUP BY k"
+            f"{name} takes neither DISTINCT nor OVER", where=place, fix=f"SELECT k, {name}({form}) FROM .. GROUP BY k"
         )
 
 

@@ -9,9 +9,10 @@ from functools import cached_property
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.changelog.formats.text_forms import JSONB
+from dovetail.changelog.formats.text_forms import INTERVAL, JSONB
 from dovetail.sql.expressions.expression import KIND, Expr, null_of, without_subqueries
 from dovetail.sql.expressions.partitions.window_calls import over_others
+from dovetail.sql.functions import interval_columns
 from dovetail.sql.functions.aggregate_calls import aggregates_in, is_aggregate_call, result_type
 from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.typed import Typed
@@ -77,7 +78,13 @@ class Environment:
 
     def type_of(self, name: str) -> pa.DataType | None:
         """The type of a column as functions see it; None where there is no such column."""
+        if self.reads_interval(name):
+            return interval_columns.INTERVAL
         return JSON if self.forms.get(name) == JSONB else self.types.get(name)
+
+    def reads_interval(self, name: str) -> bool:
+        """Whether the texts of a column are intervals, which Timeplus has no columns of."""
+        return self.rules is Rules.RISINGWAVE and self.forms.get(name) == INTERVAL
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.functions import interval_columns
 from dovetail.sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
 from dovetail.sql.functions.translate import LONGEST_CHAIN, Translator, Visit
 from dovetail.sql.functions.typed import Typed, bracketed, filled
@@ -23,7 +24,9 @@ def _column(translator: Translator, node: exp.Expr) -> Typed:
     kind = translator.environment.type_of(node.name)
     if kind is None:
         raise SqlError(f'there is no column "{node.name}"', where=translator.environment.place)
-    return translator.known(exp.column(exp.to_identifier(node.name, quoted=True)), kind)
+    column = exp.column(exp.to_identifier(node.name, quoted=True))
+    of_text = translator.environment.reads_interval(node.name)
+    return translator.known(interval_columns.read(column) if of_text else column, kind)
 
 
 def _identifier(translator: Translator, node: exp.Expr) -> Typed:
@@ -312,14 +315,18 @@ def _filter(translator: Translator, node: exp.Expr) -> Typed:
 def _window(translator: Translator, node: exp.Expr) -> Typed:
     """A window function: the engine computes it, whole partitions at a time."""
     called = replace(translator, aggregated=as_it_is)(node.this)
-    by = [translator.tree(one) for one in node.args.get("partition_by") or ()]
+    gives_interval = called.known_type == interval_columns.INTERVAL
+    if gives_interval:
+        called = translator.known(interval_columns.kept(called.tree), called.known_type)
+    by = [translator.key(translator(one)).tree for one in node.args.get("partition_by") or ()]
     made = exp.Window(this=called.tree, partition_by=by, spec=_frame(translator, node), over="OVER")
     if (order := node.args.get("order")) is not None:
         made.set("order", translator.ordered(order))
         if _is_measured(node) and len(order.expressions) == 1:
             # Of a frame that is so wide one term says how far rows are from one another.
             made.args["order"].set("expressions", made.args["order"].expressions[-1:])
-    return translator.known(exact(made, called.known_type, "", translator.environment.place), called.known_type)
+    value = exact(made, called.known_type, "", translator.environment.place)
+    return translator.known(interval_columns.read(value) if gives_interval else value, called.known_type)
 
 
 def _frame(translator: Translator, window: exp.Expr) -> exp.Expr | None:

@@ -16,16 +16,25 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.formats import text_forms
+from dovetail.sql.expressions.expression import FORM
 from dovetail.sql.expressions.misfits import EngineRefused, misfit, note_written
+from dovetail.sql.functions import interval_columns
 from dovetail.sql.functions.aggregate_calls import (
+    DOCUMENTS,
+    OF_ONE,
     Aggregated,
     aggregate_name,
     aggregate_tree,
     as_it_is,
+    counts_distinct,
     is_aggregate,
 )
+from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.growth import expect_alike, grow
+from dovetail.sql.functions.interval_columns import INTERVAL, aggregated_intervals
+from dovetail.sql.functions.kept_values import is_interval, kept
 from dovetail.sql.functions.leaves import is_leaf, leaf_numbers, number_leaves, refuse_unread_leaves
 from dovetail.sql.functions.registry import Function, Registry
 from dovetail.sql.functions.typed import Typed, bracketed
@@ -221,13 +230,40 @@ class Translator:
         return self.known(exp.Not(this=bracketed(result.tree)), pa.bool_()) if node.args.get("negate") else result
 
     def aggregate(self, node: exp.Expr) -> Typed:
-        tree = aggregate_tree(node, self._argument, self.condition, self.environment.place)
-        kind = self.environment.aggregate_type(tree)
-        called = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
-        return self.known(self.aggregated(tree, kind, aggregate_name(called), self.environment.place), kind)
+        given: list[Typed] = []
+        distinct = counts_distinct(node)
 
-    def _argument(self, node: exp.Expr) -> exp.Expr:
-        return node.copy() if isinstance(node, exp.Star) else self.tree(node)
+        def argument(part: exp.Expr) -> exp.Expr:
+            if isinstance(part, exp.Star):
+                return part.copy()
+            given.append(self(part))
+            return (self.key if distinct else self.kept)(given[-1]).tree
+
+        tree = aggregate_tree(
+            node, argument, lambda term: self.key(self(term)).tree, self.condition, self.environment.place
+        )
+        called = aggregate_name(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
+        if given and is_interval(given[0]) and self.dialect.rules is Rules.RISINGWAVE:
+            of_intervals = aggregated_intervals(called, tree, given[0].tree, self.environment.place)
+            if of_intervals is not None:
+                return self.known(of_intervals, INTERVAL)
+        if called in DOCUMENTS or (given and given[0].known_type == JSON and called in OF_ONE):
+            kind = JSON
+        elif given and given[0].known_type == JSON and called == "array_agg":
+            kind = pa.list_(JSON)
+        else:
+            kind = self.environment.aggregate_type(tree)
+        return self.known(self.aggregated(tree, kind, called, self.environment.place), kind)
+
+    def key(self, value: Typed) -> Typed:
+        """A value as rows are told apart by it."""
+        if self.dialect.rules is Rules.RISINGWAVE and is_interval(value):
+            return value.of(interval_columns.length(value.tree), interval_columns.LENGTH)
+        return self.kept(value)
+
+    def kept(self, value: Typed) -> Typed:
+        """A value as a column holds it."""
+        return kept(value, self.environment.forms, self.dialect.rules)
 
     def ordered(self, order: exp.Expr) -> exp.Expr:
         """ORDER BY with its expressions translated."""
@@ -243,8 +279,12 @@ class Translator:
 
 def in_order_of(rules: Rules, value: Typed, term: exp.Expr) -> list[exp.Expr]:
     """The terms of ORDER BY for one of the dialect: Timeplus has NaN beside NULL, where the engine, as PostgreSQL, has
-    it above all numbers.
+    it above all numbers. Intervals are in the order of their lengths.
     """
+    if term.this.meta.get(FORM) == text_forms.INTERVAL or (rules is Rules.RISINGWAVE and is_interval(value)):
+        of_text = term.this.meta.get(FORM) == text_forms.INTERVAL
+        term.set("this", interval_columns.length(interval_columns.read(value.tree) if of_text else value.tree))
+        return [term]
     if rules is not Rules.TIMEPLUS or not value.is_float:
         return [term]
     beside = exp.Anonymous(this="isnan", expressions=[value.tree.copy()])

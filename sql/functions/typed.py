@@ -36,8 +36,7 @@ class Typed:
     def type(self) -> pa.DataType:
         if self.known_type is None:
             self.known_type = self.ask(self.tree)
-        # What an extension type adds (a text that is a JSON document) matters to functions alone.
-        return self.known_type.storage_type if isinstance(self.known_type, pa.BaseExtensionType) else self.known_type
+        return _stored(self.known_type)
 
     def of(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         """Another tree over the same rows."""
@@ -102,6 +101,17 @@ class Typed:
             if getattr(self, f"is_{what}"):
                 return {"instant": "time", "struct": "tuple", "list": "array"}.get(what, what)
         return str(self.type)
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """What an extension type adds (a text that is a JSON document) matters to functions alone."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.storage_type
+    if pa.types.is_list(kind):
+        return pa.list_(_stored(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_stored(field.type)) for field in kind])
+    return kind
 
 
 _ATOMS = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Null, exp.Boolean, exp.Array, exp.Cast, exp.Lambda)

@@ -68,6 +68,7 @@ _SIMPLE: Mapping[str, pa.DataType] = {
     "ipv6": pa.string(),
     "json": pa.string(),
     "jsonb": pa.string(),
+    "interval": pa.string(),
     "enum": pa.string(),
     "enum8": pa.string(),
     "enum16": pa.string(),

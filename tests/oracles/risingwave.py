@@ -21,14 +21,15 @@ from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
 from dovetail.sql.functions.translate import Translator
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
+from dovetail.sql.syntax.rules import Rules
 from tests.oracles.contexts import Source
 from tests.oracles.fuzz import Sample
 from tests.oracles.postgres import Postgres, postgres
 from tests.oracles.risingwave_grammar import samples
-from tests.oracles.risingwave_rows import COLUMNS, TABLE
+from tests.oracles.risingwave_rows import COLUMNS, FORMS, TABLE
 from tests.oracles.values import Cell
 
-_ENVIRONMENT = Environment({field.name: field.type for field in TABLE.schema})
+_ENVIRONMENT = Environment({field.name: field.type for field in TABLE.schema}, rules=Rules.RISINGWAVE, forms=FORMS)
 
 _SETUP = tuple(
     statement.strip()

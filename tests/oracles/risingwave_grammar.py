@@ -27,7 +27,7 @@ LEAVES: Mapping[str, str] = {
     "timestamp": "ts | timestamp '2024-02-29 23:59:59.5' | '2020-12-31 10:00:00'::timestamp",
     "instant": "tz | timestamptz '2024-03-31 01:30:00+00'",
     "time": "tm | time '12:34:56.789'",
-    "interval": "interval '1 day 02:30:00' | '3 hours'::interval | interval '2' month | interval '-1 year 3 days' | interval '1.5 days' | INTERVAL '1 week'",
+    "interval": "iv | iv | interval '1 day 02:30:00' | '3 hours'::interval | interval '2' month | interval '-1 year 3 days' | interval '1.5 days' | INTERVAL '1 week'",
     "bytes": "by | '\\x0102ff'::bytea",
     "ints": "ai | ARRAY[1, 2, 3] | '{4,NULL,5}'::int[] | ARRAY[]::int[]",
     "doubles": "ad | ARRAY[1.5, 2.5]::float8[]",
@@ -100,7 +100,7 @@ FORMS: Mapping[str, str] = {
         {json} ->> {key} | '[1, "b", {{"c": null}}, 2.5]'::jsonb ->> {few} | to_jsonb({texts}) ->> {few} | {json} #>> {path} | jsonb_extract_path_text({json}, 'a', '1') | jsonb_typeof({json}) | json_typeof({json}::json) | json_extract_path_text({json}::json, 'a') | quote_ident({small_text}) | quote_ident('Ab c') | {texts}[{pos}] | array_to_string({ints}, ',') | array_to_string({texts}, {small_text}, '*') | array_to_string({doubles}, ' ') | convert_from({bytes}, 'UTF8') | jsonb_extract_path_text({json}, 'b', 'c', '0') | array_max({texts})
     """,
     "bool": """
-        {int} = {int} | {int} < {bigint} | {double} >= {int} | {numeric} <> {double} | {numeric} = {int} | {text} < {text} | {text} = 'a' | {date} <= {timestamp} | {timestamp} > {timestamp} | {date} > '2000-01-01' | {instant} < {timestamp} | {interval} > {interval} | {real} = {double} | {real} < {numeric} | {bool} = {bool} | {ints} = {ints} | {texts} < {texts} | {time} < {time} | {bytes} = {bytes}
+        {int} = {int} | {int} < {bigint} | {double} >= {int} | {numeric} <> {double} | {numeric} = {int} | {text} < {text} | {text} = 'a' | {date} <= {timestamp} | {timestamp} > {timestamp} | {date} > '2000-01-01' | {instant} < {timestamp} | {interval} > {interval} | {real} = {double} | {real} < {numeric} | {interval} = {interval} | {interval} in (iv, {interval}) | {interval} between {interval} and {interval} | {interval} is distinct from iv | {bool} = {bool} | {ints} = {ints} | {texts} < {texts} | {time} < {time} | {bytes} = {bytes}
         {bool} AND {bool} | {bool} OR {bool} | NOT {bool} | {int} IS NULL | {text} IS NOT NULL | {bool} IS TRUE | {bool} IS NOT FALSE | {int} IS DISTINCT FROM {int} | {text} IS NOT DISTINCT FROM {text} | {double} IS DISTINCT FROM {double} | {int} BETWEEN {int} AND {int} | {date} BETWEEN {date} AND '2024-12-31' | {int} IN (1, 2, {int}) | {text} NOT IN ('a', {text}) | {int} NOT BETWEEN 0 AND {int} | {numeric} IN (1.5, 2)
         {text} LIKE {like} | {text} NOT LIKE {like} | {text} ILIKE '%H%' | {text} LIKE 'a!%' ESCAPE '!' | {text} ~ {pattern} | {text} !~ {pattern} | {text} ~* 'HELLO' | {text} !~* 'x' | {text} SIMILAR TO '%(a|o)%' | {text} SIMILAR TO '[a-c]_*' | {text} NOT SIMILAR TO 'a.c' | starts_with({text}, {small_text}) | {text} ^@ 'a'
         {int} = ANY({ints}) | {int} <> ALL({ints}) | {text} = ANY(ARRAY['a', {text}]) | {int} < ANY({ints}) | {double} > ALL({doubles}) | {ints} @> ARRAY[1, {few}] | {ints} <@ {ints} | {ints} && ARRAY[3, {int}] | {texts} @> {texts} | {json} @> '{{"a": 1}}' | {json} @> '[1]'::jsonb | '{{"a": 1}}'::jsonb <@ {json} | {json} ? {key} | {json} @> '[[1]]' | {json} @> '{{"c": [1]}}' | '[[1, 2], {{"a": {{"b": 2.0}}}}]'::jsonb @> '[[2], {{"a": {{"b": 2}}}}]' | {json} @> '1'

@@ -39,8 +39,11 @@ COLUMNS: Mapping[str, tuple[str, pa.DataType, list[object]]] = {
     "ad": ("double precision[]", pa.list_(pa.float64()), [[], [1.5], [0.1, 2.0], None, [None, 3.0], [1e15], [-0.5], [2.5, 2.5], [100.0], [1.0, 2.0, 3.0], [0.0], [7.0]]),
     "at": ("text[]", pa.list_(pa.string()), [[], ["a"], ["a", "b", "a"], [None, "x"], None, ["with space", "q\"uote"], [""], ["null", "NULL"], ["{", "b,c"], ["héllo"], ["z", "y"], ["1", "2"]]),
     "j": ("jsonb", pa.string(), ['{"a": 1, "b": {"c": [1, 2]}}', "[1, 2, 3]", '"text"', "5", "null", None, '{"a": "x", "b": null}', '[{"a": 1}, "b", null]', "true", "{}", "[]", '{"a": [1, "b"], "a/b": 2}']),
+    "iv": ("interval", pa.string(), ["1 day", "24:00:00", "30 days", "1 mon", None, "-1 days +02:03:04.5", "1 year 2 mons 3 days 04:05:06", "00:00:00", "-1 years -2 mons +3 days -04:05:06.789", "00:00:00.000001", "100:00:00", "2 mons -3 days"]),
 }  # fmt: skip
 """Column -> its type there, its type here, its values."""
+FORMS = {"iv": "interval"}
+"""The form of the texts of columns."""
 
 TABLE = pa.table(
     [pa.array(values, kind) for _, kind, values in COLUMNS.values()],

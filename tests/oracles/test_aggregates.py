@@ -29,6 +29,10 @@ RISINGWAVE = (
     "bit_and(i4) | bit_or(k4) | bit_xor(i8) | bit_or(i4) FILTER (WHERE b) | bit_and(nullif(i4, i4))",
     "regr_count(k4, e) | regr_avgx(k4, e) | regr_avgy(k4, e) | regr_slope(k4, e) | regr_intercept(k4, e) | regr_r2(k4, e) | regr_slope(e, n) FILTER (WHERE b)",
     "regr_slope(k4, 1) | regr_intercept(k4, 1) | regr_r2(k4, 1) | regr_r2(1, k4) | regr_slope(1, k4) | regr_count(e, nullif(e, e)) | regr_slope(e, nullif(e, e)) | regr_avgx(e, nullif(e, e))",
+    "count(iv) | count(DISTINCT iv) | extract(epoch from sum(iv)) | extract(epoch from max(iv)) | extract(epoch from min(iv) FILTER (WHERE b)) | extract(day from sum(iv)) | extract(month from avg(iv))",
+    "sum(iv)::text | avg(iv)::text | max(iv)::text | (sum(iv) FILTER (WHERE b))::text | (max(iv) + interval '1 day')::text",
+    "jsonb_agg(i4 ORDER BY id)::text | jsonb_agg(s ORDER BY id)::text | jsonb_agg(iv ORDER BY iv, id)::text | jsonb_agg(by ORDER BY id)::text | jsonb_agg(dt ORDER BY id) FILTER (WHERE b) ->> 0 | jsonb_agg(b ORDER BY id)::text",
+    "jsonb_object_agg(id, s)::text | jsonb_object_agg(coalesce(s, '-'), i4) ->> 'Hello World' | (jsonb_object_agg(id, iv) -> '2')::text | jsonb_agg(ai ORDER BY id)::text | jsonb_agg(j ORDER BY id)::text",
     "sum(i4) FILTER (WHERE false) | sum(1.5) | avg(i4 % 3) | sum(n * m)",
 )
 REFUSED = (("sum(big)", None), ("sum(ubig)", None), ("sum(big + 1)", 5000999962), ("count(DISTINCT f * -0.0)", 1))

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
-from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, StreamSchema
+from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Column, StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.bounded.bounded_expressions import BoundedExpressions
@@ -42,6 +42,7 @@ from dovetail.sql.bind.set_operations import combined_rows, name_of, parts_of, u
 from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.compile.duckdb import select_of
 from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.functions.kept_values import seen_as
 from dovetail.sql.functions.risingwave.comparisons import has_value
 from dovetail.sql.past import FIX, ComputedMoment, Moment, Past, changes_schema, moment_of_number, moment_of_text
 from dovetail.sql.plan.nodes import Content, Shared, ValueRows
@@ -116,7 +117,7 @@ class BoundedBinder(QueryBinder):
     def _subquery(self, query: exp.Query, scope: Scope) -> tuple[exp.Select, list[pa.DataType]]:
         bound = replace(self, outer=scope).bind(query)
         columns = [(str(place), expr) for place, (_, expr) in enumerate(bound.columns)]
-        return select_of(bound.node, columns), [expr.type for _, expr in columns]
+        return select_of(bound.node, columns), [seen_as(expr) for _, expr in columns]
 
     # -- FROM --
 
@@ -182,7 +183,7 @@ class BoundedBinder(QueryBinder):
         stream = self._with_history(table, named, place)
         past = Past(stream.schema.name, self._moment(moment, place))
         schema = content_schema(stream.schema)
-        return self._of_past(past, schema, table.alias or named.name, _hidden(stream, schema))
+        return self._of_past(past, stream.schema, schema, table.alias or named.name, _hidden(stream, schema))
 
     def _changes(self, table: exp.Expr) -> FromItem:
         """``changes(x, since)``, up to now, or ``changes(x, since, until)``"""
@@ -197,11 +198,13 @@ class BoundedBinder(QueryBinder):
         stream = self._with_history(table, named, place)
         since, *until = (self._moment(moment, place) for moment in moments)
         past = Past(stream.schema.name, until[0] if until else None, since)
-        return self._of_past(past, changes_schema(stream.schema), table.alias or named.name)
+        return self._of_past(past, stream.schema, changes_schema(stream.schema), table.alias or named.name)
 
-    def _of_past(self, past: Past, schema: pa.Schema, alias: str, hidden: Sequence[str] = ()) -> FromItem:
+    def _of_past(
+        self, past: Past, stream: StreamSchema, schema: pa.Schema, alias: str, hidden: Sequence[str] = ()
+    ) -> FromItem:
         self.past[str(past)] = past
-        return self._content(str(past), schema, alias, hidden)
+        return self._content(str(past), schema, alias, hidden, declared=stream.columns)
 
     def _with_history(self, table: exp.Expr, named: exp.Expr, place: str) -> Stream:
         """The stream or materialized view of that name."""
@@ -255,8 +258,8 @@ class BoundedBinder(QueryBinder):
         stream = Stream.declared(definition) if isinstance(definition, CreateStream) else self.view(definition)
         schema = content_schema(stream.schema)
         key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()
-        item = self._content(definition.name, schema, alias, _hidden(stream, schema), key)
-        return item.with_forms(stream.schema.columns)
+        hidden, declared = _hidden(stream, schema), stream.schema.columns
+        return self._content(definition.name, schema, alias, hidden, key, declared)
 
     def _content(
         self,
@@ -265,13 +268,14 @@ class BoundedBinder(QueryBinder):
         alias: str,
         hidden: Sequence[str] = (),
         key: Sequence[str] | None = None,
+        declared: tuple[Column, ...] = (),
     ) -> FromItem:
         self.read[relation] = schema
         alias = self._alias(alias)
         columns = tuple((f"{alias}.{name}", name) for name in schema.names)
         fields = pa.schema([pa.field(internal, schema.field(name).type) for internal, name in columns])
         internal_key = None if key is None else tuple(f"{alias}.{name}" for name in key)
-        node = Content(alias, relation, columns, fields, internal_key)
+        node = Content(alias, relation, columns, fields, internal_key, declared)
         starred = [name for name in schema.names if name not in hidden]
         return FromItem.of(node, alias, starred, self.dialect, hidden)
 
@@ -335,11 +339,11 @@ def _texts_as_beside(
     """The values with each text in quotes read as what stands in its column in other rows, as in PostgreSQL."""
     columns: list[list[Expr]] = []
     for written, values in zip(zip(*rows, strict=True), zip(*found, strict=True), strict=True):
-        kind = pa.null()
+        kind, form = pa.null(), ""
         for one, value in zip(written, values, strict=True):
             if not (_is_text(one) or isinstance(one, exp.Null)):
-                kind = united(kind, value.type, "VALUES", place)
-        word = "" if pa.types.is_null(kind) else _castable(kind)
+                kind, form = united(kind, value.type, "VALUES", place), form or value.form
+        word = "" if pa.types.is_null(kind) else form or _castable(kind)
         columns.append(
             [
                 _read_as(word, one, bound) if word and _is_text(one) else value
@@ -367,8 +371,6 @@ def _castable(kind: pa.DataType) -> str:
     """The name of a type that texts are read as; '' for a row or a map, which have no text, and for arrays of
     decimals, which have no type in common with those of other digits.
     """
-    if pa.types.is_interval(kind):
-        return "interval"
     if pa.types.is_decimal(kind):
         # Its digits are those of the other values, and not of the text.
         return "numeric"

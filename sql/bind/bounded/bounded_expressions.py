@@ -19,6 +19,7 @@ from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.bind.subqueries.subqueries import HiddenColumn
 from dovetail.sql.expressions.expression import KIND, Structure, structure
 from dovetail.sql.functions.environment import Environment
+from dovetail.sql.functions.interval_columns import INTERVAL, length, read
 from dovetail.sql.functions.translate import Special, Translator
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.plan.conditions.unfit_constants import refuse_unfit_condition
@@ -83,6 +84,7 @@ class BoundedExpressions:
                 values = value.expressions if isinstance(value, exp.Tuple) else [value]
                 tree, kinds = self._printed(node.args["query"], scope)
                 _expect_as_many(values, kinds, node)
+                tree = _by_lengths(tree, kinds)
                 number = exp.Literal.number(len(found))
                 found.append((exp.Subquery(this=tree), pa.bool_()))
                 node.replace(exp.Anonymous(this=_AMONG, expressions=[number, *(one.copy() for one in values)]))
@@ -118,6 +120,15 @@ def _typed_tree(value: Typed, written: exp.Expr, clause: str) -> exp.Expr:
     return tree
 
 
+def _by_lengths(query: exp.Select, kinds: Sequence[pa.DataType]) -> exp.Select:
+    """A subquery with the lengths of intervals in the place of their texts: equal ones can be two texts."""
+    if INTERVAL not in kinds:
+        return query
+    columns = [exp.column(exp.to_identifier(str(place), quoted=True)) for place in range(len(kinds))]
+    shown = [length(read(one)) if kind == INTERVAL else one for one, kind in zip(columns, kinds, strict=True)]
+    return exp.select(*shown).from_(query.subquery("looked_for"))
+
+
 def _place(name: str, number: int) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=[exp.Literal.number(number)])
 
@@ -128,6 +139,8 @@ def _number(call: exp.Expr) -> int:
 
 def _given_back(translate: Translator, call: exp.Expr, tree: exp.Expr, kind: pa.DataType) -> Typed:
     translate.note_read(call)
+    if kind == INTERVAL:
+        return translate.known(read(_known(translate, tree, pa.string()).tree), INTERVAL)
     return _known(translate, tree, kind)
 
 
@@ -140,7 +153,7 @@ def _known(translate: Translator, tree: exp.Expr, kind: pa.DataType) -> Typed:
 def _among(translate: Translator, call: exp.Expr, query: exp.Expr, kind: pa.DataType) -> Typed:
     number, *values = call.expressions
     translate.note_read(number)
-    trees = [translate(value).tree for value in values]
+    trees = [translate.key(translate(value)).tree for value in values]
     value = trees[0] if len(trees) == 1 else exp.Tuple(expressions=trees)
     return _known(translate, exp.In(this=value, query=query.copy()), kind)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dovetail.changelog.schema import Column
 from dovetail.sql.bind.named_columns import under_alias
 from dovetail.sql.bind.scope import Scope, Visible
 from dovetail.sql.expressions.expression import Structure
@@ -30,15 +29,12 @@ class FromItem:
 
         def visible(name: str, starred: bool) -> Visible:
             internal = f"{alias}.{name}"
-            return Visible(shown, name, internal, kinds.field(internal).type, starred=starred)
+            kind, form = kinds.field(internal).type, node.forms.get(internal, "")
+            return Visible(shown, name, internal, kind, starred=starred, form=form)
 
         columns = [visible(name, True) for name in names]
         columns += [visible(name, False) for name in hidden if name not in names]
         return FromItem(node, Scope(tuple(columns), dialect))
-
-    def with_forms(self, declared: Iterable[Column]) -> FromItem:
-        """The columns of one stream, with the forms of their texts."""
-        return replace(self, scope=self.scope.with_forms(declared))
 
     def named(self, written: exp.Expr) -> FromItem:
         """The columns of ``*`` by the names that the alias of ``written`` gives them. In the plan nothing changes."""

@@ -39,7 +39,7 @@ def scanned(stream: Stream, alias: str, settings: QuerySettings, dialect: Dialec
     )
     node = _started(scan, settings, seeks)
     starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
-    return FromItem.of(node, alias, starred, dialect, hidden=reserved).with_forms(stream.schema.columns)
+    return FromItem.of(node, alias, starred, dialect, hidden=reserved)
 
 
 def _started(scan: Scan, settings: QuerySettings, seeks: bool) -> Scan:

@@ -20,7 +20,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import Unsupported
 from dovetail.joins.state.order import is_ordered
 from dovetail.sql.bind.partitions.ties import is_tie
-from dovetail.sql.expressions.expression import Expr, Structure, structure
+from dovetail.sql.expressions.expression import Expr, Structure, as_formed, structure
 from dovetail.sql.expressions.partitions.window_calls import arguments_of, called_in, frame_kind, name_of
 from dovetail.sql.plan.column_names import unused
 from dovetail.sql.plan.maps import identity
@@ -55,7 +55,7 @@ class WindowFunctions:
                 return node
             return _named(self._column_of(node, place))
 
-        return tree.transform(replaced)
+        return as_formed(tree.transform(replaced), tree)
 
     def node(self) -> Node:
         """The rows with the values of all windows that were asked for."""

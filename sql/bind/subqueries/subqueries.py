@@ -215,7 +215,7 @@ class Subqueries:
             elif isinstance(node, exp.Query):
                 value = self._value(from_item.scope, node, clause)
                 internal = value.rows.columns[0]
-                from_item, answer = _with_column(from_item, internal, value.rows.node.schema.field(internal).type)
+                from_item, answer = _with_column(from_item, value.rows.node.column(internal))
                 found.append(value)
             else:
                 raise InternalError(f"{type(node).__name__} asks no subquery")
@@ -243,7 +243,7 @@ class Subqueries:
         for tested in (found, *unknown):
             mark = self.name("mark")
             marks.append(SubqueryMark(tested.rows, tested.on, around, mark, place))
-            from_item, column = _with_column(from_item, mark, pa.bool_())
+            from_item, column = _with_column(from_item, Expr.column(mark, pa.bool_()))
             answers.append(column)
         answer: exp.Expr = answers[0]
         if unknown:
@@ -326,10 +326,11 @@ def _has_equal_key(node: Node, outer: Scope) -> bool:
     return False
 
 
-def _with_column(from_item: FromItem, internal: str, kind: pa.DataType) -> tuple[FromItem, exp.Column]:
+def _with_column(from_item: FromItem, hidden: Expr) -> tuple[FromItem, exp.Column]:
     """A hidden column in the scope, and how it is written."""
+    internal = hidden.columns[0]
     table = f"{HIDDEN_TABLE}{internal}"
-    column = Visible(table, "value", internal, kind, starred=False, bare=False)
+    column = Visible(table, "value", internal, hidden.type, starred=False, bare=False, form=hidden.form)
     scope = replace(from_item.scope, columns=(*from_item.scope.columns, column))
     return replace(from_item, scope=scope), exp.column("value", table=table)
 
@@ -351,11 +352,11 @@ def _null_is_false(node: exp.Expr, clause: str) -> bool:
 
 def _equal(scope: Scope, existence: Existence, rows: SubqueryRows, clause: str) -> tuple[exp.Expr, ...]:
     """Each value equal to its column."""
-    kinds = rows.node.schema
     names = [str(number) for number in range(len(rows.columns))]
+    found = [rows.node.column(internal) for internal in rows.columns]
     columns = [
-        Visible(_IN_COLUMNS, name, internal, kinds.field(internal).type, starred=False, bare=False)
-        for name, internal in zip(names, rows.columns, strict=True)
+        Visible(_IN_COLUMNS, name, internal, one.type, starred=False, bare=False, form=one.form)
+        for name, internal, one in zip(names, rows.columns, found, strict=True)
     ]
     both = scope + Scope(tuple(columns))
     terms = [

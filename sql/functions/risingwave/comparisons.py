@@ -13,6 +13,7 @@ from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions import engine
 from dovetail.sql.expressions.evaluate import run
 from dovetail.sql.functions.documents import JSON, in_one_form
+from dovetail.sql.functions.interval_columns import INTERVAL, length
 from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -41,7 +42,14 @@ def compared(sign: str, left: Typed, right: Typed) -> Typed:
     one, other = comparable([left, right])
     _expect_value(left, right, other)
     _expect_value(right, left, one)
-    return typed(left, f"{{0}} {sign} {{1}}", [one.tree, other.tree], BOOL)
+    trees = [one.tree, other.tree]
+    if sign in _OF_KEYS and INTERVAL in (one.known_type, other.known_type):
+        # What a join goes by is a value that a column can hold.
+        trees = [length(tree) for tree in trees]
+    return typed(left, f"{{0}} {sign} {{1}}", trees, BOOL)
+
+
+_OF_KEYS = ("=", "IS NOT DISTINCT FROM")
 
 
 def comparable(values: Sequence[Typed]) -> list[Typed]:

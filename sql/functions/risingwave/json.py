@@ -16,7 +16,6 @@ from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
-    BYTES,
     INSTANT,
     INT,
     LOCAL,
@@ -187,7 +186,8 @@ def to_json(value: Typed) -> exp.Expr:
             value.of(filled("struct_extract({0}, {1})", [value.tree, quoted(name)]), kind.field(name).type)
             for name in names
         ]
-        return _object([(quoted(name), field) for name, field in zip(names, fields, strict=True)])
+        made = _object([(quoted(name), field) for name, field in zip(names, fields, strict=True)])
+        return filled("CASE WHEN {0} IS NULL THEN 'null' ELSE {1} END", [value.tree, made])
     written = text_of(value).tree
     if kind in (LOCAL, INSTANT):
         written = filled("regexp_replace({0}, ' ', 'T')", [written])
@@ -200,8 +200,6 @@ def to_json(value: Typed) -> exp.Expr:
         )
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or kind == BOOL:
         return filled("coalesce({0}, 'null')", [written])
-    if kind == BYTES:
-        raise Unfit("takes no bytea")
     return filled("coalesce(CAST(to_json({0}) AS VARCHAR), 'null')", [written])
 
 

@@ -361,12 +361,26 @@ def _dot(translator: Translator, node: exp.Expr) -> Typed:
 
 def _row(translator: Translator, node: exp.Expr) -> Typed:
     """``(a, b)``, to be compared with another."""
-    values = [translator(one) for one in node.expressions]
+    return _of_fields(translator, {f"f{place}": one for place, one in enumerate(node.expressions, start=1)})
+
+
+def _struct(translator: Translator, node: exp.Expr) -> Typed:
+    """A row whose fields have names: that of ``t.*``."""
+    return _of_fields(translator, {one.this.name: one.expression for one in node.expressions})
+
+
+def _of_fields(translator: Translator, written: Mapping[str, exp.Expr]) -> Typed:
+    values = {name: translator.kept(translator(one)) for name, one in written.items()}
     parts = [
-        exp.PropertyEQ(this=exp.to_identifier(f"f{index}", quoted=True), expression=value.tree)
-        for index, value in enumerate(values, start=1)
+        exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=value.tree)
+        for name, value in values.items()
     ]
-    return translator.environment.known(exp.Struct(expressions=parts))
+    row = exp.Struct(expressions=parts)
+    if not any(value.known_type == JSON for value in values.values()):
+        return translator.known(row)
+    # The engine does not tell documents from other texts.
+    kinds = {name: INT if value.is_null else kind_of(value) for name, value in values.items()}
+    return translator.known(row, pa.struct(list(kinds.items())))
 
 
 def _volatile(name: str) -> Visit:
@@ -432,6 +446,7 @@ _VISITS: Mapping[type[exp.Expr], Visit] = {
     exp.Bracket: _bracket,
     exp.Dot: _dot,
     exp.Tuple: _row,
+    exp.Struct: _struct,
     exp.Escape: _escape,
     exp.HexString: _hex,
     exp.BitString: _hex,

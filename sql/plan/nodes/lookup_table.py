@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -62,6 +62,11 @@ class LookupTable(Table):
     @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(internal, self.type_of(name)) for internal, name in self.columns])
+
+    @cached_property
+    def forms(self) -> Mapping[str, str]:
+        declared = {column.name: column.form for column in self.declared if column.form}
+        return {internal: declared[name] for internal, name in self.columns if name in declared}
 
     def type_of(self, declared: str) -> pa.DataType:
         return next(column.type for column in self.declared if column.name == declared)

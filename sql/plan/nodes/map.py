@@ -30,6 +30,11 @@ class Map(Chained):
         return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
 
     @cached_property
+    def forms(self) -> Mapping[str, str]:
+        found = ((name, expr.form or self.input.forms.get(expr.plain or "", "")) for name, expr in self.columns)
+        return {name: form for name, form in found if form}
+
+    @cached_property
     def computed(self) -> Mapping[str, Expr]:
         """What each column is computed by."""
         return dict(self.columns)

@@ -71,6 +71,12 @@ class Node(ABC):
     def schema(self) -> pa.Schema:
         """The row columns that leave it."""
 
+    @cached_property
+    def forms(self) -> Mapping[str, str]:
+        """The form of each column whose texts have one (``changelog.formats.text_forms``)."""
+        below = {name: form for one in self.inputs for name, form in one.forms.items()}
+        return {name: below[name] for name in self.schema.names if name in below} if below else below
+
     # -- changes --
 
     @property
@@ -266,7 +272,7 @@ class Node(ABC):
 
     def column(self, name: str) -> Expr:
         """A column that leaves it, by itself."""
-        return Expr.column(name, self.schema.field(name).type)
+        return Expr.column(name, self.schema.field(name).type, self.forms.get(name, ""))
 
     @property
     def as_join_input(self) -> JoinInput:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -70,6 +70,11 @@ class Scan(Leaf):
     def schema(self) -> pa.Schema:
         fields = [pa.field(internal, self.stream.types[name]) for internal, name in self.columns]
         return pa.schema([*fields, pa.field(self.deletes, pa.bool_())] if self.deletes else fields)
+
+    @cached_property
+    def forms(self) -> Mapping[str, str]:
+        declared = {column.name: column.form for column in self.stream.columns if column.form}
+        return {internal: declared[name] for internal, name in self.columns if name in declared}
 
     def internal(self, declared: str) -> str:
         return next(internal for internal, name in self.columns if name == declared)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -15,7 +16,8 @@ from dovetail.sql.plan.nodes.node import Table
 @dataclass(frozen=True)
 class Static(Table):
     """A FROM item that does not change: the result of ``sql``, with the columns ``fields``, over the tables that
-    ``relations`` name, read at the start. ``single``: one row at most.
+    ``relations`` name, read at the start. ``single``: one row at most;
+    ``formed``: the form of each column whose texts have one.
     """
 
     alias: str
@@ -23,10 +25,15 @@ class Static(Table):
     sql: str
     fields: pa.Schema
     single: bool = False
+    formed: tuple[tuple[str, str], ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
         return self.fields
+
+    @cached_property
+    def forms(self) -> Mapping[str, str]:
+        return dict(self.formed)
 
     @property
     def single_row(self) -> bool:

@@ -77,7 +77,7 @@ def _value(cursor: Cursor) -> _Value:
         return literal(tree)
     except ValueError:
         text = cursor.script[offset : cursor.tokens[cursor.index - 1].end + 1]
-    if any(column.find_ancestor(exp.Query) is None for column in tree.find_all(exp.Column)):
+    if any(_is_named(column) for column in tree.find_all(exp.Column)):
         fix = (
             f"write '{text}' if it is a text"
             if isinstance(tree, exp.Column)
@@ -85,6 +85,12 @@ def _value(cursor: Cursor) -> _Value:
         )
         cursor.fail(f"VALUES has no columns to read, and {text} names one", fix=fix, kind=Unsupported, offset=offset)
     return Computed(text)
+
+
+def _is_named(column: exp.Column) -> bool:
+    """Whether it is a column of VALUES, rather than of a subquery, or the word of ``array[]``."""
+    is_array = isinstance(column.parent, exp.JSONCast) and column.name.lower() == "array"
+    return not is_array and column.find_ancestor(exp.Query) is None
 
 
 def literal(tree: exp.Expr) -> Literal:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.engine import type_name
+from dovetail.sql.functions import interval_columns
 from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.typed import Typed, filled
 
@@ -17,7 +18,7 @@ REAL, DOUBLE = pa.float32(), pa.float64()
 TEXT, BYTES, BOOL = pa.string(), pa.binary(), pa.bool_()
 DATE, CLOCK = pa.date32(), pa.time64("us")
 LOCAL, INSTANT = pa.timestamp("us"), pa.timestamp("us", tz="UTC")
-INTERVAL = pa.month_day_nano_interval()
+INTERVAL = interval_columns.INTERVAL
 NUMERIC_DIGITS = 38
 NUMERIC = pa.decimal128(28, 10)
 """Of a numeric without digits of its own; RisingWave keeps 28 digits."""
@@ -61,7 +62,7 @@ def numeric(whole: int, scale: int) -> pa.DataType:
 
 def kind_of(value: Typed) -> pa.DataType:
     """The type as PostgreSQL knows it: what it has no type for is of the next wider one."""
-    return JSON if value.known_type == JSON else standard(value.type)
+    return standard(value.type if value.known_type is None else value.known_type)
 
 
 def standard(kind: pa.DataType) -> pa.DataType:

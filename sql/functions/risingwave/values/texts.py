@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.functions.documents import JSON, in_one_form
-from dovetail.sql.functions.risingwave.values.intervals import interval_text
+from dovetail.sql.functions.interval_columns import interval_text
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
@@ -26,8 +26,8 @@ from dovetail.sql.functions.risingwave.values.kinds import (
 )
 from dovetail.sql.functions.typed import Typed, filled
 
-_TOKEN_BEFORE_SPACE = r'((?:"(?:[^"\\]|\\.)*"|[^",:])*[,:])'
-"""As far as a comma or a colon that stands in no string."""
+_TOKEN_BEFORE_SPACE = r'((?:"(?:[^"\\]|\\.)*"|[^",:])*(?:[,:]|$))'
+"""As far as a comma or a colon that stands in no string, or the end: a match never begins within a string."""
 _NEEDS_QUOTES = r'^$|[{},"\\\s]|^(?i:null)$'
 """Elements that stand in quotes in the text of an array."""
 
@@ -70,7 +70,8 @@ def _written(value: Typed, kind: pa.DataType) -> exp.Expr:
 
 
 def json_text(document: exp.Expr) -> exp.Expr:
-    return filled("regexp_replace({0}, {1}, {2}, 'g')", [document, quoted(_TOKEN_BEFORE_SPACE), quoted(r"\1 ")])
+    spaced = "rtrim(regexp_replace({0}, {1}, {2}, 'g'))"
+    return filled(spaced, [document, quoted(_TOKEN_BEFORE_SPACE), quoted(r"\1 ")])
 
 
 def _replaced(text: exp.Expr, pairs: Sequence[tuple[str, str]]) -> exp.Expr:

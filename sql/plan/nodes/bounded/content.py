@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
+from dovetail.changelog.schema import Column
 from dovetail.sql.plan.canonical_values import Form, fields, members
 from dovetail.sql.plan.joins.method import Key
 from dovetail.sql.plan.nodes.node import Table
@@ -20,6 +22,7 @@ class Content(Table):
     columns   internal name and declared name of each column
     fields    the columns as they leave
     key       the primary key, internal names; () of rows without one, None of rows that come in no order of their own
+    declared  what the relation says of its columns, where it is a stream or a view
     """
 
     alias: str
@@ -27,10 +30,16 @@ class Content(Table):
     columns: tuple[tuple[str, str], ...]
     fields: pa.Schema
     key: tuple[str, ...] | None = None
+    declared: tuple[Column, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
         return self.fields
+
+    @cached_property
+    def forms(self) -> Mapping[str, str]:
+        declared = {column.name: column.form for column in self.declared if column.form}
+        return {internal: declared[name] for internal, name in self.columns if name in declared}
 
     @property
     def unique_keys(self) -> list[Key]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -23,6 +24,17 @@ class ValueRows(Table):
     @property
     def schema(self) -> pa.Schema:
         return self.fields
+
+    @cached_property
+    def forms(self) -> Mapping[str, str]:
+        """Of a column all of whose values that are not NULL have it."""
+        columns = zip(*self.rows, strict=True)
+        found = [{one.form for one in column if not pa.types.is_null(one.type)} for column in columns]
+        return {
+            name: min(forms)
+            for name, forms in zip(self.fields.names, found, strict=True)
+            if len(forms) == 1 and min(forms)
+        }
 
     @property
     def single_row(self) -> bool:

@@ -18,10 +18,12 @@ from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
 from dovetail.sql.functions.translate import Translator
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
+from dovetail.sql.syntax.rules import Rules
 from tests.oracles.risingwave_grammar import ALL_FORMS, made
-from tests.oracles.risingwave_rows import TABLE
+from tests.oracles.risingwave_rows import FORMS, TABLE
 
-_ENVIRONMENT = Environment({field.name: field.type for field in TABLE.schema}, "SELECT")
+_TYPES = {field.name: field.type for field in TABLE.schema}
+_ENVIRONMENT = Environment(_TYPES, "SELECT", Rules.RISINGWAVE, FORMS)
 
 
 def translated(text: str, dialect: RisingWaveDialect | None = None) -> Typed:

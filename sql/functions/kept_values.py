@@ -1,0 +1,42 @@
+"""Values as columns hold them: those whose columns are texts of one form (``changelog.formats.text_forms``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from dovetail.changelog.formats import text_forms
+from dovetail.sql.expressions.expression import Expr, of_form
+from dovetail.sql.functions import interval_columns
+from dovetail.sql.functions.documents import JSON, in_one_form
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.syntax.rules import Rules
+
+
+def kept(value: Typed, forms: Mapping[str, str], rules: Rules) -> Typed:
+    """A value that is compared, grouped by or written. ``forms``: of columns whose texts have one."""
+    if value.known_type == JSON:
+        made = in_one_form(value)
+        of_form(made.tree, text_forms.JSONB)
+        return made
+    if rules is Rules.RISINGWAVE and is_interval(value):
+        return value.of(of_form(interval_columns.kept(value.tree), text_forms.INTERVAL), pa.string())
+    if isinstance(value.tree, exp.Column) and value.tree.name in forms:
+        of_form(value.tree, forms[value.tree.name])
+    return value
+
+
+def seen_as(column: Expr) -> pa.DataType:
+    """The type of what a column holds, as functions see it."""
+    return {text_forms.JSONB: JSON, text_forms.INTERVAL: interval_columns.INTERVAL}.get(column.form, column.type)
+
+
+def interval_length(text: Expr) -> Expr:
+    """Of the texts of intervals: by what they are put in order, and tested for being equal."""
+    return Expr(interval_columns.length(interval_columns.read(text.tree)), interval_columns.LENGTH)
+
+
+def is_interval(value: Typed) -> bool:
+    return bool(value.type == interval_columns.INTERVAL)
