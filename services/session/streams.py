@@ -9,7 +9,7 @@ from dovetail.broker.topic_shapes import TopicShape, config_for
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.schema import Kind
 from dovetail.services.session import topics
-from dovetail.services.session.alter.readers import expect_read_alike
+from dovetail.services.session.alter.readers import expect_read_alike, with_columns_named
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import expect_disposable
 from dovetail.services.session.generated import enter
@@ -129,12 +129,17 @@ def alter_stream(context: Context, statement: AlterStream) -> Done:
         raise SqlError(f'"{relation.name}" is a {relation.what}, not a stream', fix="CREATE OR REPLACE changes it")
     after = altered(before, statement.actions)
     columns = {column.name for column in after.columns}
-    by = "by a column that goes, or by *"
-    expect_read_alike(context.catalog, replace(relation, ddl=after.text), columns, "ALTER", by)
+    proposed, by = replace(relation, ddl=after.text), "by a column that goes, or by *"
+    readers = with_columns_named(context.catalog, proposed)
+    expect_read_alike(context.catalog, proposed, columns, "ALTER", by, readers)
     expect_schema(context, after)
+    # One by one: a view whose text names its columns is the same also where the stream never gets its new one.
+    for reader in readers:
+        context.catalog.redefine(context.catalog.get(reader.name), reader.ddl)
     context.catalog.redefine(relation, after.text)
     names = ", ".join(column.name for column in after.columns)
-    return Done(f"altered stream {relation.name}, columns {names}; its records stay as they are")
+    named = f"; {', '.join(one.name for one in readers)} named what * was" if readers else ""
+    return Done(f"altered stream {relation.name}, columns {names}; its records stay as they are{named}")
 
 
 def create_index(context: Context, statement: CreateIndex) -> Done:

@@ -12,6 +12,7 @@ from dovetail.changelog.schema import SEQUENCE, TIME
 from dovetail.sql.bind.aggregates import without_aliases
 from dovetail.sql.bind.resolve import typed
 from dovetail.sql.bind.scope import Scope, Visible, place_of
+from dovetail.sql.bind.written.stars import note_star
 from dovetail.sql.plan.column_names import DELTA_COLUMN
 from dovetail.sql.syntax.dialect import spelling
 
@@ -20,7 +21,9 @@ def selected(projection: exp.Expr, select: exp.Select, scope: Scope) -> list[tup
     """The output columns of one item of the select list: name, table, expression."""
     star = projection.this if isinstance(projection, exp.Column) else projection
     if isinstance(star, exp.Star):
-        return _starred(star, projection.table if isinstance(projection, exp.Column) else "", scope)
+        found = _starred(star, projection.table if isinstance(projection, exp.Column) else "", scope)
+        note_star(star, projection.args.get("table"), [(table, name) for name, table, _ in found])
+        return found
     expression = projection.unalias()
     if isinstance(expression, exp.Dot) and isinstance(expression.expression, exp.Star):
         return _fields(expression.this, scope)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.services.session.alter.proposal import scans_of
+from dovetail.sql.bind.written.stars import stars_noted
 from dovetail.sql.catalog import Catalog, Relation, What
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.planner import plan_query
@@ -26,13 +27,13 @@ from dovetail.sql.syntax.statements import (
 
 @dataclass(frozen=True)
 class AlteredCatalog:
-    """The catalog as it would be with one relation of another definition."""
+    """The catalog as it would be with some relations of other definitions."""
 
     catalog: Catalog
-    altered: Relation
+    altered: Mapping[str, Relation]
 
     def get(self, name: str) -> Relation:
-        return self.altered if name == self.altered.name else self.catalog.get(name)
+        return self.altered.get(name) or self.catalog.get(name)
 
     def indexes(self, stream: str) -> Sequence[Index]:
         return self.catalog.indexes(stream)
@@ -47,9 +48,32 @@ def users_of(catalog: Catalog, relation: Relation) -> list[Relation]:
     return [user for user in going if user.name != relation.name]
 
 
-def expect_read_alike(catalog: Catalog, altered: Relation, columns: Collection[str], where: str, by: str) -> None:
+def with_columns_named(catalog: Catalog, altered: Relation) -> list[Relation]:
+    """The views that would read more columns of ``altered``, as it has them then, by a ``*``: with the columns in its
+    place that it stands for now. So they stay what they are, as views of PostgreSQL do.
+    """
+    then = {altered.name: altered}
+    for user in reversed(users_of(catalog, altered)):
+        view = user.definition
+        if isinstance(view, CreateView) and _planned(user.name, view, catalog) != _planned(
+            user.name, view, AlteredCatalog(catalog, then)
+        ):
+            with stars_noted() as stars:
+                _planned(user.name, view, catalog)
+            then[user.name] = replace(user, ddl=stars.written_out(user.ddl))
+    return [one for name, one in then.items() if name != altered.name and one.ddl != catalog.get(name).ddl]
+
+
+def expect_read_alike(
+    catalog: Catalog,
+    altered: Relation,
+    columns: Collection[str],
+    where: str,
+    by: str,
+    readers: Sequence[Relation] = (),
+) -> None:
     """Raises Unsupported where ``changed_readers`` finds some; ``by``: what they may read otherwise."""
-    if changed := changed_readers(catalog, altered, columns):
+    if changed := changed_readers(catalog, altered, columns, readers):
         raise Unsupported(
             f'{", ".join(changed)} would read "{altered.name}" otherwise: {by}',
             where=where,
@@ -57,12 +81,15 @@ def expect_read_alike(catalog: Catalog, altered: Relation, columns: Collection[s
         )
 
 
-def changed_readers(catalog: Catalog, altered: Relation, columns: Collection[str]) -> list[str]:
+def changed_readers(
+    catalog: Catalog, altered: Relation, columns: Collection[str], readers: Sequence[Relation] = ()
+) -> list[str]:
     """The names of what would not be what it is: a plan that is made anew must be the one that runs.
 
     altered  the relation with its other definition, which has these ``columns``
+    readers  those of its readers that get another text with it
     """
-    then = AlteredCatalog(catalog, altered)
+    then = AlteredCatalog(catalog, {one.name: one for one in (altered, *readers)})
     users = users_of(catalog, altered)
     changed = [user.name for user in users if _reads_otherwise(user.definition, catalog, then, columns)]
     views = {user.name for user in catalog.relations(What.VIEW)}
@@ -88,7 +115,7 @@ def readers_by_watermark(catalog: Catalog, view: Relation) -> list[str]:
 def _reads_otherwise(user: RelationDefinition, now: Relations, then: Relations, columns: Collection[str]) -> bool:
     match user:
         case CreateView():
-            return _planned(user.name, user, now) != _planned(user.name, user, then)
+            return _planned(user.name, user, now) != _planned(user.name, then.get(user.name).definition, then)
         case CreateIndex():
             return not {*user.index.columns, *user.index.storing} <= set(columns)
         case CreateDictionary():
@@ -96,7 +123,7 @@ def _reads_otherwise(user: RelationDefinition, now: Relations, then: Relations, 
     return False
 
 
-def _planned(name: str, statement: Statement, catalog: Relations) -> object:
+def _planned(name: str, statement: Statement | RelationDefinition, catalog: Relations) -> object:
     """What a query is made of and gives; why there is none, where it cannot be planned."""
     if not isinstance(statement, CreateView | Select):
         return None

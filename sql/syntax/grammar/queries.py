@@ -200,7 +200,7 @@ def expression(
         cursor.fail(str(error), offset=tokens[0].start)
     if len(parsed) != 1 or parsed[0] is None:
         cursor.fail(f"expected {expected}", offset=tokens[0].start)
-    for name in parsed[0].find_all(exp.Identifier):
+    for name in parsed[0].find_all(exp.Identifier, exp.Star):
         name.meta[SCRIPT] = cursor.script
     return parsed[0]
 

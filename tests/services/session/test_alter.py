@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.changelog.errors import DovetailError, SqlError, UnknownName, Unsupported
-from dovetail.services.session import Done, Session
+from dovetail.services.session import Done, Session, Text
 from dovetail.sql.catalog import Query
 from tests.services.conftest import Ask
 
@@ -63,9 +63,38 @@ def test_a_view_that_reads_a_column_keeps_it(session: Session) -> None:
     session.run("ALTER TABLE s ADD COLUMN d int; ALTER TABLE s DROP COLUMN d")
     # Both would have a column of this name, so that it would not be told which is meant.
     assert refused(session, "ALTER TABLE s ADD COLUMN c int").what.startswith("other would read")
-    session.run("CREATE VIEW all_of_it AS SELECT * FROM s")
-    assert refused(session, "ALTER TABLE s ADD COLUMN d int").what.startswith("all_of_it would read")
     assert session.context.catalog.get("s").ddl == "CREATE TABLE s (k int PRIMARY KEY, a int, b int)"
+
+
+STARS = {
+    "all_of_it": ("SELECT * FROM s", 'SELECT s.k, s."A b", s.order FROM s'),
+    "above": ("SELECT 2 * k, x.* FROM all_of_it AS x", "SELECT 2 * k, x.* FROM all_of_it AS x"),
+    "merged": ("SELECT * FROM s JOIN s AS o USING (k)", None),
+    "inside": ("SELECT count(*) AS n FROM (SELECT * FROM s)", None),
+    "without": ("SELECT * EXCEPT (k) FROM all_of_it", "SELECT * EXCEPT (k) FROM all_of_it"),
+}
+
+
+def test_a_view_keeps_what_a_star_was(session: Session) -> None:
+    session.run('CREATE TABLE s (k int PRIMARY KEY, "A b" int, "order" int)')
+    for name, (query, _) in STARS.items():
+        session.run(f"CREATE VIEW {name} AS {query}")
+    plans = {name: explained(session, name) for name in STARS}
+    [done] = session.run("ALTER TABLE s ADD COLUMN d int")
+    assert isinstance(done, Done)
+    assert set(done.text.rpartition("; ")[2].removesuffix(" named what * was").split(", ")) == {"all_of_it", "merged"}
+    for name, (_, then) in STARS.items():
+        if then is not None:
+            assert session.context.catalog.get(name).ddl == f"CREATE VIEW {name} AS {then}"
+    assert {name: explained(session, name) for name in STARS} == plans
+    session.run("CREATE VIEW later AS SELECT * FROM s")
+    assert refused(session, "ALTER TABLE s DROP COLUMN d").what.startswith("later would read")
+
+
+def explained(session: Session, view: str) -> str:
+    [plan] = session.run(f"EXPLAIN SELECT * FROM {view}")
+    assert isinstance(plan, Text)
+    return plan.text
 
 
 def test_so_does_a_running_select_and_an_index(session: Session) -> None:
