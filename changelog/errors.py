@@ -81,13 +81,29 @@ def _rebuild(kind: type[DovetailError], what: str, where: str, fix: str) -> Dove
     return kind(what, where=where, fix=fix)
 
 
+class TextPlace(str):
+    """A ``where`` that knows the text it is about: ``offset`` counts the characters of ``script`` before it."""
+
+    script: str
+    offset: int
+
+    @staticmethod
+    def of(shown: str, script: str, offset: int) -> TextPlace:
+        made = TextPlace(shown)
+        made.script, made.offset = script, offset
+        return made
+
+
 class SqlError(DovetailError):
     """A statement that cannot be run as it is written; ``where`` gives line, column and clause, ``offset`` the place in
     its text, where that is known.
     """
 
     domain = Domain.USER
-    offset: int | None = None
+
+    @property
+    def offset(self) -> int | None:
+        return self.where.offset if isinstance(self.where, TextPlace) else None
 
 
 class SyntaxFault(SqlError):

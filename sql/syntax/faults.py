@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dovetail.changelog.errors import DovetailError, InternalError, SqlError, SyntaxFault
+from dovetail.changelog.errors import DovetailError, InternalError, SqlError, SyntaxFault, TextPlace
 from dovetail.sql.syntax.dialect import too_deep
 from dovetail.sql.syntax.masked import unread
 
@@ -22,7 +22,7 @@ def position(script: str, offset: int) -> tuple[int, int]:
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
 
-def place(script: str, offset: int, clause: str = "") -> str:
+def place(script: str, offset: int, clause: str = "") -> TextPlace:
     """``line 2, column 7, in WHERE`` and below it the line with a caret under the column; passwords are masked."""
     line, column = position(script, offset)
     end = script.find("\n", offset)
@@ -33,16 +33,15 @@ def place(script: str, offset: int, clause: str = "") -> str:
     quoted, at = masked.shown[start:end].replace("\t", " "), at - start
     begin = max(0, at - _AROUND)
     within = f", in {clause}" if clause else ""
-    return f"line {line}, column {column}{within}\n    {quoted[begin : at + _AROUND]}\n    {' ' * (at - begin)}^"
+    shown = f"line {line}, column {column}{within}\n    {quoted[begin : at + _AROUND]}\n    {' ' * (at - begin)}^"
+    return TextPlace.of(shown, script, offset)
 
 
 def fault_at(
     script: str, offset: int, what: str, *, clause: str = "", fix: str = "", kind: type[SqlError] = SyntaxFault
 ) -> SqlError:
     """An error about the text at ``offset``."""
-    error = kind(what, where=place(script, offset, clause), fix=fix)
-    error.offset = offset
-    return error
+    return kind(what, where=place(script, offset, clause), fix=fix)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 
 from dovetail.changelog.errors import Interrupted, SqlError, SyntaxFault
 from dovetail.changelog.work.interruption import Interruption
+from dovetail.sql.syntax.faults import place
 from dovetail.sql.syntax.grammar.hints.trial import tried
 from dovetail.sql.syntax.parse import parse
 from tests.processor_time import least_spent
@@ -66,9 +67,8 @@ def test_a_slip_is_mended_in_few_tries_and_short_texts_alone(repeats: int, most:
         tries.append(text)
         raise SyntaxFault("unreadable")
 
-    slip = SyntaxFault("unexpected word")
-    slip.offset = 10
-    tried("SELECT 1 FROM " + "(a, " * repeats, slip, read)
+    text = "SELECT 1 FROM " + "(a, " * repeats
+    tried(text, SyntaxFault("unexpected word", where=place(text, 10)), read)
     assert len(tries) == most
 
 

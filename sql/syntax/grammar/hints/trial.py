@@ -30,9 +30,7 @@ def tried(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Synt
     guess = _furthest(script, slip, read) or (None if slip.fix else repair(script, slip, read))
     if guess is None:
         return slip
-    fault = SyntaxFault(slip.what, where=slip.where, fix=guess.offer)
-    fault.offset = slip.offset
-    return fault
+    return SyntaxFault(slip.what, where=slip.where, fix=guess.offer)
 
 
 def _furthest(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Guess | None:
