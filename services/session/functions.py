@@ -15,9 +15,14 @@ def create_function(context: Context, statement: CreateFunction) -> Done:
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
         return Done(f"{existing.what} {statement.name} exists already")
+    expect_new_meaning(statement)
+    context.catalog.create(statement, now_ms=context.now_ms)
+    return Done(f"{'created' if existing is None else 'replaced'} function {statement.name}")
+
+
+def expect_new_meaning(statement: CreateFunction) -> None:
+    """Raises SqlError for a name that calls something of SQL."""
     if any(is_taken(statement.name, dialect) for dialect in DIALECTS.values()):
         raise SqlError(
             f'"{statement.name}" means something in SQL already', where="CREATE FUNCTION", fix=f"my_{statement.name}"
         )
-    context.catalog.create(statement, now_ms=context.now_ms)
-    return Done(f"{'created' if existing is None else 'replaced'} function {statement.name}")

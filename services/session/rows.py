@@ -35,7 +35,7 @@ from dovetail.sql.bind.bounded.bounded_query import snapshot_of
 from dovetail.sql.bind.reading import dialect_of, expression_rules, with_dialect
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.planner import plan_query, plan_snapshot, stream_of
-from dovetail.sql.relations import Stream
+from dovetail.sql.relations import Relations, Stream
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import Computed, CreateStream, CreateView, Delete, Insert, Literal, Select, Update
@@ -45,11 +45,11 @@ _ColumnCast = Callable[[pa.ChunkedArray, pa.DataType, str], pa.ChunkedArray]
 
 
 def insert(context: Context, statement: Insert) -> Done | Rows:
-    stream = _writable(context, statement.stream)
+    stream = writable(context.catalog, statement.stream)
     schema = stream.schema
     returning = _returning(context, stream, statement)
     if statement.query is not None:
-        snapshot = snapshot_for(context, schema.name, stream.rules, statement.query)
+        snapshot = snapshot_for(context.catalog, schema.name, stream.rules, statement.query)
         rows = _answered(context, stream, statement.columns, snapshot)
     else:
         rows = typed_rows(schema, statement.columns, _values(context, stream, statement))
@@ -59,25 +59,30 @@ def insert(context: Context, statement: Insert) -> Done | Rows:
 
 def insert_answer(context: Context, name: str, columns: Sequence[str], query: Snapshot) -> Done:
     """The columns of the query, in order, into those named, or else declared."""
-    stream = _writable(context, name)
+    stream = writable(context.catalog, name)
     return write_rows(context, stream, _answered(context, stream, columns, query))
 
 
 def _answered(context: Context, stream: Stream, columns: Sequence[str], query: Snapshot) -> pa.Table:
     """The rows that ``insert_answer`` writes."""
-    name, schema = stream.schema.name, stream.schema
+    names = filled_columns(stream.schema, columns, query)
+    found = dict(zip(names, answer(context, query).columns, strict=True))
+    rows = Changes.of(_declared(stream.schema, found, _cast)).table
+    expect_values(stream.schema, rows)
+    return rows
+
+
+def filled_columns(schema: StreamSchema, columns: Sequence[str], query: Snapshot) -> Sequence[str]:
+    """Those that the columns of the query go to. Raises SqlError where they are fewer, or more."""
     names = columns or [column.name for column in schema.columns]
     if len(names) != len(query.columns):
         given, filled = counted(len(query.columns), "column"), counted(len(names), "column")
         raise SqlError(
             f"the query has {given}, but INSERT fills {filled}: {', '.join(names)}",
-            where=f'INSERT INTO "{name}"',
-            fix=f"select a value for each, or name those that it gives: INSERT INTO {name} (..) SELECT ..",
+            where=f'INSERT INTO "{schema.name}"',
+            fix=f"select a value for each, or name those that it gives: INSERT INTO {schema.name} (..) SELECT ..",
         )
-    found = dict(zip(names, answer(context, query).columns, strict=True))
-    rows = Changes.of(_declared(schema, found, _cast)).table
-    expect_values(schema, rows)
-    return rows
+    return names
 
 
 def _returning(context: Context, stream: Stream, statement: Insert | Update | Delete) -> Snapshot | None:
@@ -90,7 +95,7 @@ def _returning(context: Context, stream: Stream, statement: Insert | Update | De
             "RETURNING is for tables", where="RETURNING", fix=f"leave it out, and ask SELECT .. FROM table({name})"
         )
     try:
-        return _snapshot(context, _content_query(name, statement.returning, stream.rules), stream.rules)
+        return _snapshot(context.catalog, _content_query(name, statement.returning, stream.rules), stream.rules)
     except SqlError as fault:
         raise type(fault)(fault.what, where=f"RETURNING {statement.returning}", fix=fault.fix) from None
 
@@ -108,7 +113,7 @@ def write_rows(context: Context, stream: Stream, rows: pa.Table) -> Done:
 
 def insert_table(context: Context, name: str, table: pa.Table) -> int:
     """The rows of ``table``, whose columns are found by name, into a stream; how many they were."""
-    stream = _writable(context, name)
+    stream = writable(context.catalog, name)
     if not table.num_columns:
         return 0
     given: dict[str, pa.ChunkedArray] = {}
@@ -131,7 +136,7 @@ def _values(context: Context, stream: Stream, statement: Insert) -> Sequence[Seq
     computes = any(isinstance(value, Computed) for row in statement.rows for value in row)
     if (computes or "\\" in statement.text) and not statement.bound:
         # A backslash is a sign like any other in the texts of tables, and ROW(..) is a row.
-        statement = _in_dialect_of(stream, statement)
+        statement = in_dialect_of(stream, statement)
     computed = _computed(context, stream, statement.rows)
     return assigned_rows(stream.schema, statement.columns, computed)
 
@@ -157,14 +162,14 @@ def _write(context: Context, topic: str, records: Encoded) -> None:
     context.topics.await_committed(topic, context.writer.write_whole(topic, records))
 
 
-def snapshot_for(context: Context, target: str, target_rules: Rules, query: Select) -> Snapshot:
+def snapshot_for(catalog: Relations, target: str, target_rules: Rules, query: Select) -> Snapshot:
     """A query whose rows go into ``target``: over what its tables hold now, as RisingWave has it; of streams, which
     Timeplus reads without end, only where it says ``table(x)``.
     """
-    query = with_dialect(query, context.catalog, target_rules)
-    if expression_rules(query, context.catalog) is Rules.RISINGWAVE:
-        return plan_snapshot(query, context.catalog)
-    plan = plan_query("insert", query, context.catalog)
+    query = with_dialect(query, catalog, target_rules)
+    if expression_rules(query, catalog) is Rules.RISINGWAVE:
+        return plan_snapshot(query, catalog)
+    plan = plan_query("insert", query, catalog)
     if plan.snapshot is None:
         raise Unsupported(
             "INSERT .. SELECT over a stream would never end",
@@ -197,20 +202,12 @@ def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray], cast: 
 
 def update(context: Context, statement: Update) -> Done | Rows:
     """Each row that WHERE holds for, with the assigned columns computed from the row before."""
-    stream = _changeable(context, statement.stream, "UPDATE")
-    statement = _in_dialect_of(stream, statement)
+    stream = changeable(context.catalog, statement.stream, "UPDATE")
+    statement = in_dialect_of(stream, statement)
     returning = _returning(context, stream, statement)
     schema = stream.schema
-    assigned = dict(statement.assignments)
     known = [column.name for column in schema.columns]
-    for name in assigned:
-        expect_written(schema, name, "UPDATE .. SET")
-        if name not in known:
-            raise UnknownName(
-                f'"{schema.name}" has no column "{name}"', where="UPDATE .. SET", fix=suggestion(name, known)
-            )
-    new = [_assigned(column, assigned.get(column.name), known) for column in schema.columns]
-    both = _matching(context, stream, statement.where, new)
+    both = answer(context, matching(context.catalog, stream, statement))
     old = both.select(range(len(known))).rename_columns(known)
     columns = {
         column.name: _cast(both.column(len(known) + place), column.type, column.name)
@@ -239,10 +236,10 @@ def _assigned(column: Column, value: exp.Expr | None, known: Collection[str]) ->
 
 
 def delete(context: Context, statement: Delete) -> Done | Rows:
-    stream = _changeable(context, statement.stream, "DELETE")
-    statement = _in_dialect_of(stream, statement)
+    stream = changeable(context.catalog, statement.stream, "DELETE")
+    statement = in_dialect_of(stream, statement)
     returning = _returning(context, stream, statement)
-    rows = _matching(context, stream, statement.where, [])
+    rows = answer(context, matching(context.catalog, stream, statement))
     names = written_columns(stream.schema)
     gone = rows.rename_columns(names)
     _write(context, stream.topic, records_of(stream.schema, Changes.of(gone, -1).table, schemas_of(context.brokers)))
@@ -250,15 +247,28 @@ def delete(context: Context, statement: Delete) -> Done | Rows:
     return done if returning is None else _returned(returning, stream, gone)
 
 
-def _matching(context: Context, stream: Stream, where: exp.Expr | None, more: Sequence[exp.Expr]) -> pa.Table:
-    """The rows that WHERE holds for, their declared columns first, then ``more``."""
+def matching(catalog: Relations, stream: Stream, statement: Update | Delete) -> Snapshot:
+    """The rows that WHERE holds for: their declared columns, then what UPDATE makes of each."""
     name = stream.schema.name
     query = _content_query(name)
     columns = [exp.column(column.name, quoted=True) for column in stream.schema.columns]
+    more = _assigned_columns(stream.schema, statement) if isinstance(statement, Update) else []
     query.set("expressions", [exp.alias_(column, f"c{place}") for place, column in enumerate([*columns, *more])])
-    if where is not None:
-        query.set("where", exp.Where(this=where.copy()))
-    return answer(context, _snapshot(context, query, stream.rules))
+    if statement.where is not None:
+        query.set("where", exp.Where(this=statement.where.copy()))
+    return _snapshot(catalog, query, stream.rules)
+
+
+def _assigned_columns(schema: StreamSchema, statement: Update) -> list[exp.Expr]:
+    assigned = dict(statement.assignments)
+    known = [column.name for column in schema.columns]
+    for name in assigned:
+        expect_written(schema, name, "UPDATE .. SET")
+        if name not in known:
+            raise UnknownName(
+                f'"{schema.name}" has no column "{name}"', where="UPDATE .. SET", fix=suggestion(name, known)
+            )
+    return [_assigned(column, assigned.get(column.name), known) for column in schema.columns]
 
 
 def _content_query(name: str, items: str = "1", rules: Rules = Rules.TIMEPLUS) -> exp.Select:
@@ -271,7 +281,7 @@ def _content_query(name: str, items: str = "1", rules: Rules = Rules.TIMEPLUS) -
     return query
 
 
-def _in_dialect_of(stream: Stream, statement: _Change) -> _Change:
+def in_dialect_of(stream: Stream, statement: _Change) -> _Change:
     """The statement with its expressions as the dialect of its stream reads them."""
     if not statement.text or stream.rules is Rules.TIMEPLUS:
         return statement
@@ -281,15 +291,16 @@ def _in_dialect_of(stream: Stream, statement: _Change) -> _Change:
     return replace(again, returning=statement.returning)
 
 
-def _snapshot(context: Context, query: exp.Select, rules: Rules) -> Snapshot:
+def _snapshot(catalog: Relations, query: exp.Select, rules: Rules) -> Snapshot:
     def view_stream(view: CreateView) -> Stream:
-        return stream_of(context.catalog, view.name)
+        return stream_of(catalog, view.name)
 
-    return snapshot_of(query, context.catalog, view_stream, dialect_of(rules, context.catalog))
+    return snapshot_of(query, catalog, view_stream, dialect_of(rules, catalog))
 
 
-def _writable(context: Context, name: str) -> Stream:
-    definition = context.catalog.get(name).definition
+def writable(catalog: Relations, name: str) -> Stream:
+    """The stream that takes rows. Raises UnknownName, Unsupported."""
+    definition = catalog.get(name).definition
     if not isinstance(definition, CreateStream):
         raise Unsupported(
             f'"{name}" is not a stream: its rows are made by its query', fix="INSERT INTO the streams that it reads"
@@ -305,8 +316,9 @@ def _writable(context: Context, name: str) -> Stream:
     return Stream.declared(definition)
 
 
-def _changeable(context: Context, name: str, verb: str) -> Stream:
-    stream = _writable(context, name)
+def changeable(catalog: Relations, name: str, verb: str) -> Stream:
+    """The stream whose rows may be updated and deleted. Raises UnknownName, Unsupported."""
+    stream = writable(catalog, name)
     if stream.schema.kind is Kind.APPEND:
         raise Unsupported(
             f'"{name}" is append-only: its rows are never changed',

@@ -24,15 +24,20 @@ def create_table_as(context: Context, statement: CreateTableAs) -> Done:
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
         return Done(f"{existing.what} {statement.name} exists already")
-    snapshot = snapshot_for(context, statement.name, Rules.RISINGWAVE, statement.query)
-    table = parse_one(f"CREATE TABLE {written(statement.name)} ({_columns(statement, snapshot)})", Rules.RISINGWAVE)
-    assert isinstance(table, CreateStream)
-    created = create_stream(context, table)
+    snapshot = snapshot_for(context.catalog, statement.name, Rules.RISINGWAVE, statement.query)
+    created = create_stream(context, table_of(statement, snapshot))
     inserted = insert_answer(context, statement.name, (), snapshot)
     return Done(
         f"{created.text}; {inserted.text}, those that the query gives now: CREATE MATERIALIZED VIEW goes on with what "
         "comes later"
     )
+
+
+def table_of(statement: CreateTableAs, snapshot: Snapshot) -> CreateStream:
+    """The table that the rows go into."""
+    table = parse_one(f"CREATE TABLE {written(statement.name)} ({_columns(statement, snapshot)})", Rules.RISINGWAVE)
+    assert isinstance(table, CreateStream)
+    return table
 
 
 def _columns(statement: CreateTableAs, snapshot: Snapshot) -> str:

@@ -68,8 +68,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
         return _plain_view(context, statement, plan, existing, replaced)
     if plan.constant and statement.into is None and existing is None and not asks_clock(statement.query):
         return constant_view(context, statement, plan)
-    if plan.bounded or plan.output is None:
-        raise _endless(statement, plan, existing)
+    expect_endless(statement, plan, existing)
     expect_runner(context, engines_of(plan))
     if existing is not None and replaced and not statement.with_data and _same(statement, existing):
         return Done(
@@ -117,15 +116,17 @@ def _other_buckets(statement: CreateView, existing: Relation) -> str:
     return f"ALTER VIEW {statement.name} SET (buckets = {wanted}) gives it other buckets; "
 
 
-def _endless(statement: CreateView, plan: Plan, existing: Relation | None) -> Unsupported:
-    """A query that would end at once."""
+def expect_endless(statement: CreateView, plan: Plan, existing: Relation | None) -> None:
+    """Raises Unsupported for a query that would end at once."""
+    if not plan.bounded and plan.output is not None:
+        return
     if plan.constant and existing is not None:
-        return Unsupported(
+        raise Unsupported(
             f'the query of "{statement.name}" reads nothing, and what has the name does not become a view of constants',
             fix=f"drop the {existing.what} first: DROP {existing.what.upper()} {existing.name}",
         )
     reads = "nothing" if plan.constant else "table(x) only"
-    return Unsupported(
+    raise Unsupported(
         f'the query of "{statement.name}" reads {reads}, so it would end at once',
         fix="read a stream in it, or ask it as a SELECT",
     )

@@ -134,6 +134,12 @@ def with_users(connection: Connection, target: Relation) -> list[Relation]:
 
 def refuse_to_give_way(connection: Connection, existing: Relation, definition: RelationDefinition) -> None:
     """Raises where ``existing`` may not be replaced by ``definition``."""
+    refuse_taken(existing, definition)
+    refuse_while_used(connection, existing)
+
+
+def refuse_taken(existing: Relation, definition: RelationDefinition) -> None:
+    """Raises SqlError where ``definition`` does not say that it replaces ``existing``, or that is of another kind."""
     noun = existing.what.upper()
     if existing.what != What.of(definition):
         raise SqlError(f'"{existing.name}" is a {existing.what}', fix=f"DROP {noun} {existing.name}, or another name")
@@ -143,7 +149,6 @@ def refuse_to_give_way(connection: Connection, existing: Relation, definition: R
             f'there is a {existing.what} "{existing.name}" already',
             fix=f"{replacing}DROP {noun} {existing.name} takes it away, IF NOT EXISTS leaves it as it is",
         )
-    refuse_while_used(connection, existing)
 
 
 def refuse_while_used(connection: Connection, relation: Relation) -> None:
