@@ -18,13 +18,13 @@ from pygments.lexers.sql import SqlLexer
 from dovetail.changelog.errors import DovetailError, SqlError
 from dovetail.changelog.suggest import choice
 from dovetail.runtime.environment.user_state import user_state
-from dovetail.services.cli.completion import NameCompleter
 from dovetail.services.cli.failures import show_error
 from dovetail.services.cli.manual import show_manual
 from dovetail.services.cli.row_format import Mode
 from dovetail.services.cli.run import execute
 from dovetail.services.cli.shell.backslash import STATEMENTS, is_backslash, refuse_backslash
 from dovetail.services.cli.show import Screen
+from dovetail.services.completion import NameCompleter
 from dovetail.services.session import Session
 from dovetail.sql.syntax.parse import complete, parse
 

@@ -19,9 +19,10 @@ RISINGWAVE = RisingWaveDialect()
 DIALECTS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: TIMEPLUS, Rules.RISINGWAVE: RISINGWAVE}
 
 
-def function_names() -> Iterator[str]:
-    """Aggregates, functions of dictionaries, and those of both dialects."""
+def function_names(rules: Rules | None = None) -> Iterator[str]:
+    """Aggregates, functions of dictionaries, and those of a dialect; of both where ``rules`` name none."""
     yield from aggregate_names()
     yield from USAGE
     for dialect in DIALECTS.values():
-        yield from dialect.registry.functions
+        if rules in (None, dialect.rules):
+            yield from dialect.registry.functions

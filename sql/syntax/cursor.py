@@ -29,7 +29,7 @@ class Cursor:
     """Reads forward over ``tokens``, those of one statement of ``script``; errors name ``clause`` as the part read.
 
     ``rules`` say whose expressions are read; ``settings`` are the values of settings that were read, ``elements`` what
-    stands in the brackets of a CREATE.
+    stands in the brackets of a CREATE; ``awaited`` the phrases, or ends of them, that were looked for at the end.
     """
 
     def __init__(self, script: str, tokens: list[Token], clause: str = "", rules: Rules = Rules.TIMEPLUS) -> None:
@@ -40,11 +40,12 @@ class Cursor:
         self.rules = rules
         self.settings: list[Span] = []
         self.elements: list[Span] = []
+        self.awaited: dict[str, None] = {}
 
     def copy(self) -> Cursor:
         """Another one at the same token."""
         made = Cursor(self.script, self.tokens, self.clause, self.rules)
-        made.index = self.index
+        made.index, made.awaited = self.index, self.awaited
         return made
 
     # -- looking --
@@ -71,6 +72,8 @@ class Cursor:
         words, read, ahead = phrase.split(), 0, 0
         while read < len(words):
             here = self.word(ahead).split()
+            if self.index + ahead == len(self.tokens):
+                self.awaited[" ".join(words[read:])] = None
             if not here or words[read : read + len(here)] != here:
                 return 0
             read, ahead = read + len(here), ahead + 1

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -88,6 +89,52 @@ def complete(text: str) -> bool:
     return bool(tokens) and tokens[-1].token_type == TokenType.SEMICOLON
 
 
+def awaited(text: str, rules: Rules = Rules.TIMEPLUS) -> list[str]:
+    """The words that the last statement of ``text`` may go on with, as far as its grammar looks for them."""
+    try:
+        tokens = _tokens(text)
+    except SqlError:
+        return []
+    ends = [index for index, token in enumerate(tokens) if token.token_type == TokenType.SEMICOLON]
+    cursor = Cursor(text, tokens[ends[-1] + 1 :] if ends else tokens, rules=rules)
+    with suppress(SqlError, RecursionError):
+        _read(cursor)
+    return [phrase for phrase in cursor.awaited if phrase.replace(" ", "").isalpha() and phrase.isupper()]
+
+
+class ScriptPart(NamedTuple):
+    """Where a statement of a script begins and ends, and where the next one may begin."""
+
+    start: int
+    end: int
+    after: int
+
+
+def pieces(text: str) -> list[ScriptPart]:
+    """The statements of a script, whatever is in them; behind a quote that is never closed everything is one."""
+    tokens, closed = _read_tokens(text)
+    found: list[ScriptPart] = []
+    start = end = 0
+    for token in tokens:
+        if token.token_type != TokenType.SEMICOLON:
+            start, end = start if end else token.start, token.end + 1
+        else:
+            found += [ScriptPart(start, end, token.end + 1)] if end else []
+            start, end = token.end + 1, 0
+    if not closed:
+        start, end = start if end else len(text) - len(text[start:].lstrip()), len(text)
+    return [*found, ScriptPart(start, end, len(text) + 1)] if end else found
+
+
+def _read_tokens(text: str) -> tuple[list[Token], bool]:
+    """The tokens of ``text``, up to a quote or comment that is never closed; whether there is none."""
+    tokenizer = Dovetail().tokenizer()
+    try:
+        return tokenizer.tokenize(text), True
+    except TokenError:
+        return tokenizer.tokens, False
+
+
 def _split(text: str) -> list[list[Token]]:
     statements: list[list[Token]] = [[]]
     expect_flat_comments(text)
@@ -113,14 +160,17 @@ def _tokens(text: str) -> list[Token]:
 
 def _unclosed(text: str) -> int:
     """Where the quote or comment begins that never ends: text before it can be read, text after it cannot."""
-    good, bad = 0, len(text)
+    tokens, _ = _read_tokens(text)
+    start = tokens[-1].end + 1 if tokens else 0
+    good, bad = start, len(text)
     while bad - good > 1:
         middle = (good + bad) // 2
-        good, bad = (middle, bad) if _readable(text[:middle]) else (good, middle)
+        good, bad = (middle, bad) if readable(text[start:middle]) else (good, middle)
     return good
 
 
-def _readable(text: str) -> bool:
+def readable(text: str) -> bool:
+    """Whether every quote and comment in it is closed."""
     try:
         Dovetail().tokenize(text)
     except TokenError:
@@ -147,8 +197,11 @@ def _with_text(statement: T, cursor: Cursor, start: int) -> T:
 
 def _read(cursor: Cursor) -> Statement:
     reader = _READERS.get(cursor.word())
-    if reader is None:
+    if cursor.done:
+        cursor.awaited.update(dict.fromkeys(STATEMENTS))
+    elif reader is None:
         refuse_other(cursor)
+    if reader is None:
         cursor.fail(
             f"no statement begins with {cursor.found}",
             fix=f"statements begin with {', '.join(STATEMENTS)}",

@@ -8,8 +8,8 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from dovetail.services.cli.completion import NameCompleter
 from dovetail.services.cli.console import is_finished
+from dovetail.services.completion import NameCompleter
 from dovetail.sql.catalog import Catalog, Query
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateStream
@@ -62,6 +62,27 @@ def test_functions_of_both_dialects(completed: Complete) -> None:
     assert completed("SELECT jsonb_pre") == ["jsonb_pretty("]
     assert "sum(" in completed("SELECT su")
     assert "dict_get(" in completed("SELECT dict_g")
+
+
+def test_words_that_the_grammar_waits_for(completed: Complete) -> None:
+    assert {"MATERIALIZED VIEW", "OR REPLACE", "STREAM"} <= set(completed("CREATE "))
+    assert completed("CREATE MATERIALIZED V")[:2] == ["VIEW", "VALUES"]
+    assert {"CASCADE", "WITH DATA"} <= set(completed("SELECT 1; DROP STREAM orders "))
+    assert {"SELECT", "WAIT"} <= set(completed(""))
+    assert "CREATE CLUSTER" not in completed("CREATE ")
+
+
+def test_nothing_within_a_text(completed: Complete) -> None:
+    assert completed("SELECT 'ord") == []
+
+
+def test_an_alias_that_is_named_before_from() -> None:
+    catalog = Catalog.open("sqlite://")
+    definition = parse_one("CREATE STREAM orders (order_id int64)")
+    assert isinstance(definition, CreateStream)
+    catalog.create(definition, now_ms=0)
+    begun = Document("SELECT o. FROM orders AS o", cursor_position=9)
+    assert next(found.text for found in NameCompleter(catalog).get_completions(begun, CompleteEvent())) == "order_id"
 
 
 def test_settings(completed: Complete) -> None:
