@@ -260,6 +260,17 @@ def mcp(
         serve_agents(role)
 
 
+@app.command(epilog="Example: `dovetail lsp`, as the command of a language server in the settings of the editor")
+def lsp() -> None:
+    """Serve an editor of `.sql` files by the Language Server Protocol, over standard input and output."""
+    from dovetail.services.cli.failures import reporting_errors
+    from dovetail.services.cli.server.editors import serve_editor
+    from dovetail.services.cli.show import Screen
+
+    with reporting_errors(Screen()):
+        serve_editor()
+
+
 @app.command(epilog="Examples: `dovetail docs`, `dovetail docs asof`, `dovetail docs late rows`")
 def docs(
     words: Annotated[list[str] | None, typer.Argument(help="A page, or words of a heading.")] = None,

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-_OF_THIS_PROCESS = frozenset({"up", "down", "demo", "worker", "serve"})
+_OF_THIS_PROCESS = frozenset({"up", "down", "demo", "worker", "serve", "lsp"})
 
 
 def main() -> None:

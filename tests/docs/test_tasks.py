@@ -30,6 +30,7 @@ from tests.docs.pages import DOCS, Page
 from tests.docs.test_use_cases import settle
 from tests.paths import ROOT
 from tests.servers import mariadb
+from tests.services.lsp.editor import SERVER, editor, started_by
 
 PAGES = [Page(path) for path in sorted((DOCS / "tasks").glob("*.md"))]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -119,6 +120,14 @@ class Place:
         }
         return None
 
+    def json(self, text: str) -> Shown:
+        """The settings of an editor, by which it starts the server."""
+        (command, *arguments), options = started_by(text)
+        assert command == "dovetail"
+        with editor(self.folder, (*SERVER[:-1], *arguments), options, self.settings.as_environment()) as opened:
+            assert "SELEC" in opened.open("SELEC 1")[0]["message"]
+        return None
+
     def ini(self, text: str) -> Shown:
         """Another machine: a runner of its own, with a catalog and checkpoints of its own, at the same brokers."""
         names = {line.partition("=")[0].removeprefix("DOVETAIL_").lower() for line in text.splitlines()}
@@ -160,8 +169,9 @@ def place(whole_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.stem)
 def test_every_block_runs_and_gives_what_stands_below_it(page: Page, place: Place) -> None:
     ways: dict[str, Callable[[str], Shown]] = {
-        way.__name__: way for way in (place.sql, place.sh, place.python, place.mysql, place.ini)
+        way.__name__: way for way in (place.sql, place.sh, place.python, place.mysql, place.ini, place.json)
     }
+    ways["lua"] = ways["json"]
     given: Shown = None
     for language, text in blocks(page):
         if language == SHOWN:
