@@ -19,6 +19,7 @@ from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.clauses import refuse_table
 from dovetail.sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from dovetail.sql.bind.from_clause.from_item import FromItem
+from dovetail.sql.bind.from_clause.gap_fill import GapFillCall, gap_filled
 from dovetail.sql.bind.from_clause.sessions import SessionCall, in_sessions
 from dovetail.sql.bind.from_clause.windows import WindowCall, windowed
 from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_names
@@ -35,6 +36,8 @@ from dovetail.sql.relations import HasRows, Relations, Stream, with_rows
 from dovetail.sql.syntax.calls import WINDOWS, dotted_name, function_name
 from dovetail.sql.syntax.statements import CreateView
 from dovetail.sql.system_tables import DATABASE
+
+_CALLS: Mapping[str, type[WindowCall | SessionCall | GapFillCall]] = {"session": SessionCall, "gap_fill": GapFillCall}
 
 
 @dataclass
@@ -163,15 +166,20 @@ class QueryBinder(ABC):
         raise Unsupported(
             f"{name}() in FROM is not supported in this release",
             where=place,
-            fix="FROM stream, table(stream), changelog(stream, key), or TUMBLE, HOP and SESSION",
+            fix="FROM stream, table(stream), changelog(stream, key), or TUMBLE, HOP, SESSION and GAP_FILL",
         )
 
     def _windowed(self, table: exp.Expr, seeks: bool) -> FromItem:
-        call = SessionCall.of(table) if function_name(table.this) == "session" else WindowCall.of(table)
+        call = _CALLS.get(function_name(table.this), WindowCall).of(table)
         source = call.source.copy()
         source.set("alias", exp.TableAlias(this=exp.to_identifier(table.alias or call.name)))
         rows = self._from(source, seeks)
-        return windowed(call, rows) if isinstance(call, WindowCall) else in_sessions(call, rows)
+        match call:
+            case WindowCall():
+                return windowed(call, rows)
+            case SessionCall():
+                return in_sessions(call, rows)
+        return gap_filled(call, rows)
 
     def derived(self, query: exp.Query, alias: str, outer: Scope | None = None) -> FromItem:
         """A subquery, CTE or plain view under its alias. Of what stands around it only a subquery in FROM sees

@@ -6,8 +6,8 @@ import re
 
 from sqlglot import exp
 
-WINDOWS = ("tumble", "hop", "session")
-"""Functions in FROM that put rows into windows."""
+WINDOWS = ("tumble", "hop", "session", "gap_fill")
+"""Functions in FROM over a FROM item and its time: they put rows into windows, or fill the gaps between them."""
 
 CONTENTS = ("table", "changes")
 """Functions in FROM that give rows which are all there."""

@@ -1,7 +1,8 @@
-"""Lengths of time: from an INTERVAL expression to milliseconds."""
+"""Lengths of time: from an INTERVAL expression to milliseconds, or to months."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
@@ -17,6 +18,7 @@ UNIT_MS = {
     "WEEK": Decimal(604_800_000),
 }
 """MONTH, QUARTER and YEAR have no fixed length."""
+_MONTHS = {"MONTH": Decimal(1), "QUARTER": Decimal(3), "YEAR": Decimal(12)}
 
 _SHORT = {
     "NS": "NANOSECOND",
@@ -44,11 +46,20 @@ def milliseconds(interval: exp.Expr) -> Decimal | None:
 
     A text in PostgreSQL's manner may hold several parts and a sign: ``INTERVAL '1 minute 30 seconds'``.
     """
+    return _length(interval, unit_ms)
+
+
+def months(interval: exp.Expr) -> Decimal | None:
+    """As ``milliseconds``, of an interval of months, quarters and years alone."""
+    return _length(interval, lambda unit: _MONTHS.get(unit.upper().removesuffix("S")))
+
+
+def _length(interval: exp.Expr, scale_of: Callable[[str], Decimal | None]) -> Decimal | None:
     if isinstance(interval, exp.Neg):
-        inner = milliseconds(interval.this)
+        inner = _length(interval.this, scale_of)
         return None if inner is None else -inner
     if isinstance(interval, exp.Paren):
-        return milliseconds(interval.this)
+        return _length(interval.this, scale_of)
     if not isinstance(interval, exp.Interval):
         return None
     count = interval.this.this if isinstance(interval.this, exp.Neg) else interval.this
@@ -56,21 +67,21 @@ def milliseconds(interval: exp.Expr) -> Decimal | None:
         return None
     sign = -1 if isinstance(interval.this, exp.Neg) else 1
     words = str(count.this).split() + ([interval.unit.name] if interval.unit is not None else [])
-    length = _sum_of_parts(words)
+    length = _sum_of_parts(words, scale_of)
     return None if length is None else sign * length
 
 
-def _sum_of_parts(words: list[str]) -> Decimal | None:
-    """``['1', 'minute', '30', 'seconds']`` in milliseconds."""
+def _sum_of_parts(words: list[str], scale_of: Callable[[str], Decimal | None]) -> Decimal | None:
+    """``['1', 'minute', '30', 'seconds']`` in one unit."""
     if len(words) % 2:
         return None
     total = Decimal(0)
     for count, unit in zip(words[::2], words[1::2], strict=True):
-        scale = unit_ms(unit)
+        scale = scale_of(unit)
         if scale is None:
             return None
         try:
             total += Decimal(count) * scale
         except InvalidOperation:
             return None
-    return total
+    return total if total.is_finite() else None

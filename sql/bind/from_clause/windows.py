@@ -136,7 +136,7 @@ def window_columns(from_item: FromItem, column: exp.Column, name: str, place: st
             where=place_of(column, "FROM"),
             fix="name a column of type datetime64(3) or timestamp",
         )
-    _refuse_time_of_arrival(from_item, time, name, place)
+    refuse_time_of_arrival(from_item, time, name, place)
     for bound in (START, END):
         if from_item.scope.has(bound):
             raise SqlError(f'"{time.table}" has a column "{bound}" already', where=place, fix="rename it in a subquery")
@@ -151,13 +151,13 @@ def with_bounds(from_item: FromItem, node: Window | Sessions, time: Visible) -> 
     return FromItem(node, from_item.scope + Scope(bounds))
 
 
-def _refuse_time_of_arrival(from_item: FromItem, time: Visible, name: str, place: str) -> None:
-    """A retraction of a multiset has a time of its own, so it would fall into another window than its row."""
+def refuse_time_of_arrival(from_item: FromItem, time: Visible, name: str, place: str) -> None:
+    """A retraction of a multiset has a time of its own, so its windows and gaps are not those of its row."""
     node = from_item.node
     if not isinstance(node, Scan) or node.stream.kind != Kind.CHANGELOG or time.name != TIME:
         return
     raise Unsupported(
-        f'a retraction of "{node.stream.name}" has a {TIME} of its own, and so another window than its row',
+        f'a retraction of "{node.stream.name}" has a {TIME} of its own, other than that of its row',
         where=place,
         fix=f"name a column that is part of the row: {name}({node.stream.name}, at, ..)",
     )

@@ -7,6 +7,8 @@ from dovetail.sql.functions.registry import Refusals
 REFUSED: Refusals = (
     ("tumble hop session cumulate tumble_start tumble_end hop_start hop_end session_start session_end",
      "makes windows of rows in FROM", "FROM TUMBLE(t, at, INTERVAL '1 minute') GROUP BY window_start, .."),
+    ("gap_fill locf interpolate keepnull", "fills the gaps between rows in FROM",
+     "FROM GAP_FILL(t, at, INTERVAL '1 minute', LOCF(v), PARTITION_BY(k))"),
     ("""now proctime clock_timestamp statement_timestamp transaction_timestamp timeofday current_timestamp current_date
         current_time localtimestamp localtime pg_sleep""",
      "has no fixed value in a streaming query",

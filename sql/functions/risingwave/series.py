@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 import pyarrow as pa
+from sqlglot import exp
 
 from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
@@ -95,6 +96,13 @@ def _of_times(name: str, given: Sequence[Typed]) -> Typed:
         raise Unfit(f"takes an interval as its step, not {name_of(kind_of(step))}")
     template = f"CAST({_TIMES.replace('{series}', name)} AS {engine_name(LOCAL)}[])"
     return typed(given[0], template, [start, stop, step.tree], pa.list_(LOCAL))
+
+
+def times_before(first: exp.Expr, end: exp.Expr, step: exp.Expr) -> exp.Expr:
+    """The array of timestamps without a zone from ``first`` on, each a step later, before ``end``; NULL where there
+    would be too many.
+    """
+    return filled(_TIMES.replace("{series}", "range"), [first, end, step])
 
 
 def _of_document(template: str, kind: pa.DataType) -> Build:
