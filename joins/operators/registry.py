@@ -20,6 +20,7 @@ from dovetail.joins.operators.temporal import TemporalSpec
 from dovetail.joins.operators.union_all import UnionAllSpec
 from dovetail.joins.partitions.over import OverSpec
 from dovetail.joins.partitions.top_n import TopNSpec
+from dovetail.joins.partitions.waiting import WaitingSpec
 
 JOINS: tuple[type[JoinSpec], ...] = (
     BidirectionalSpec,
@@ -42,4 +43,5 @@ OPERATORS: tuple[type[OperatorSpec], ...] = (
     SetOperationSpec,
     TopNSpec,
     OverSpec,
+    WaitingSpec,
 )

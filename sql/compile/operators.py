@@ -20,6 +20,7 @@ from dovetail.joins.operators.set_operation import SetOperationSpec
 from dovetail.joins.operators.union_all import UnionAllSpec
 from dovetail.joins.partitions.over import OverSpec
 from dovetail.joins.partitions.top_n import TopNSpec
+from dovetail.joins.partitions.waiting import WaitingSpec
 from dovetail.sql.compile.join_operators import join_operator
 from dovetail.sql.compile.ports import budgeted, port_of, renamed, upserts_port
 from dovetail.sql.expressions.evaluate import Condition
@@ -37,6 +38,7 @@ from dovetail.sql.plan.nodes import (
     SetOperation,
     TopN,
     UnionAll,
+    Waiting,
 )
 from dovetail.sql.plan.state.shared_with import first_of
 from dovetail.sql.plan.time_text import in_units
@@ -88,6 +90,11 @@ def _top_n(node: TopN) -> OperatorSpec:
         node.number,
         insertions=not node.input.retracts,
     )
+
+
+@operator_of.register
+def _waiting(node: Waiting) -> OperatorSpec:
+    return WaitingSpec(port_of(node.input, node.by), node.closing)
 
 
 @operator_of.register

@@ -47,6 +47,17 @@ def closing(node: Aggregate, settings: QuerySettings, once: bool) -> Aggregate:
     return node
 
 
+def followed(node: Node, key: str, settings: QuerySettings) -> tuple[Node, Closing] | None:
+    """``node`` with the watermark that ``key`` follows, and when a row can be the last with its value; None where it
+    follows none, or rows can be taken back.
+    """
+    if node.updates:
+        return None
+    node, window = _timed(node), node.window_column(key)
+    found = _closed_by(node, key, settings, once=True, length=None if window is None else window.windows.size_ms)
+    return None if found is None else (found[0], Closing(key, found[1]))
+
+
 def sessions_of(node: Node) -> Sessions | None:
     """The sessions that the rows are in that reach ``node`` without an operator between."""
     while isinstance(node, Map | ArrayJoin | StaticJoin):

@@ -35,7 +35,7 @@ from dovetail.sql.functions.risingwave.series import times_before
 from dovetail.sql.functions.typed import filled
 from dovetail.sql.plan.column_names import unused
 from dovetail.sql.plan.maps import identity
-from dovetail.sql.plan.nodes import ArrayJoin, Map
+from dovetail.sql.plan.nodes import ArrayJoin, Map, Over
 from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.intervals import milliseconds, months
 
@@ -165,6 +165,7 @@ def gap_filled(call: GapFillCall, from_item: FromItem) -> FromItem:
     end = following(time.internal)
     ends = {name: following(name) for name, fill in fills.items() if fill is Fill.INTERPOLATE}
     rows = windows.node()
+    rows = replace(rows, of_gaps=True) if isinstance(rows, Over) else rows
     filled_in = _FilledIn.beside(rows.schema.names, time)
     rows = Map(rows, (*identity(rows), (filled_in.times, _times(call, time, end))))
     rows = ArrayJoin(rows, filled_in.arrays, left=True, pad=Pad.NULL)

@@ -58,6 +58,7 @@ from dovetail.sql.plan.nodes.static import Static
 from dovetail.sql.plan.nodes.static_join import StaticJoin
 from dovetail.sql.plan.nodes.top_n import TopN
 from dovetail.sql.plan.nodes.union_all import UnionAll
+from dovetail.sql.plan.nodes.waiting import Waiting
 from dovetail.sql.plan.nodes.window import Window
 
 __all__ = [
@@ -100,6 +101,7 @@ __all__ = [
     "TopN",
     "UnionAll",
     "ValueRows",
+    "Waiting",
     "Window",
     "rebuilt",
 ]

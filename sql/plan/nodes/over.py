@@ -22,11 +22,14 @@ from dovetail.sql.plan.nodes.partition_rows import PartitionRows
 class Over(PartitionRows):
     """Each row of ``input`` with what window functions compute from the rows that agree with it in the columns ``by``.
 
-    calls   columns: window functions over the columns of the input, without their PARTITION BY
+    calls    columns: window functions over the columns of the input, without their PARTITION BY
+    of_gaps  a row that follows adds rows above, and changes nothing of those that are there (GAP_FILL)
     """
 
     by: tuple[str, ...]
     calls: tuple[tuple[str, Expr], ...]
+    of_gaps: bool = False
+    closed: bool = False
 
     @property
     def partition(self) -> tuple[str, ...]:
@@ -80,7 +83,13 @@ class Over(PartitionRows):
 
     @property
     def canonical(self) -> Form:
-        return members(node="over", by=list(self.by), calls=computed(self.calls), input=self.input.canonical)
+        return members(
+            node="over",
+            by=list(self.by),
+            calls=computed(self.calls),
+            closed=self.closed,
+            input=self.input.canonical,
+        )
 
 
 def _is_row_number(call: Expr) -> bool:

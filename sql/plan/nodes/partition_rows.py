@@ -11,12 +11,17 @@ from dovetail.sql.plan.nodes.node import Partitioned
 
 
 class PartitionRows(Partitioned):
-    """Rows of the input, as those beside them in their partition have it."""
+    """Rows of the input, as those beside them in their partition have it.
+
+    closed   its rows come when they are final, and so late that what they become is final too (EMIT ON WINDOW CLOSE)
+    """
+
+    closed: bool
 
     @property
     def updates(self) -> bool:
         """A row that comes can change the values of others, or take the place of one."""
-        return True
+        return not self.closed
 
     @cached_property
     def nullable(self) -> Set[str]:

@@ -27,6 +27,7 @@ class TopN(PartitionRows):
     first: int
     last: int
     number: str = ""
+    closed: bool = False
 
     @property
     def partition(self) -> tuple[str, ...]:
@@ -99,6 +100,7 @@ class TopN(PartitionRows):
             first=self.first,
             last=self.last,
             number=self.number,
+            closed=self.closed,
             input=self.input.canonical,
         )
 

@@ -99,7 +99,7 @@ def test_arguments_that_are_none(world: World, arguments: str, message: str) -> 
     [
         ("SELECT k FROM gap_fill(log, _tp_time, 1m)", "a _tp_time of its own"),
         (f"SELECT k FROM GAP_FILL((SELECT * FROM t), at, {MINUTE})", "takes the name of a stream"),
-        (f"SELECT k FROM GAP_FILL(t, at, {MINUTE}) EMIT ON WINDOW CLOSE", "EMIT ON WINDOW CLOSE"),
+        (f"SELECT k FROM GAP_FILL(t, at, {MINUTE}) EMIT ON WINDOW CLOSE", "rows can be taken back"),
         (f"SELECT k FROM GAP_FILL(t, at, {MINUTE}, LOCF(x))", 'there is no column "x"'),
         ("SELECT locf(v) FROM t", "locf() fills the gaps between rows in FROM"),
         (f"SELECT _tp_sn FROM GAP_FILL(t, at, {MINUTE})", 'there is no column "_tp_sn"'),

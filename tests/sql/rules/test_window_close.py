@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.plan.joins import Range
-from dovetail.sql.plan.nodes import Join
+from dovetail.sql.plan.nodes import Join, Scan, Waiting, Window
 from dovetail.sql.plan.properties import walk
 from dovetail.sql.planner import recompute
 from tests.sql.world import World, select
@@ -22,7 +22,7 @@ DDL = (
         "CREATE MATERIALIZED VIEW streams AS SELECT l.k AS k FROM l JOIN r ON l.k = r.k AND l.t > r.t "
         "SETTINGS watermark_delay = '7s', output_format = 'changelog'"
     ),
-    "CREATE MATERIALIZED VIEW plain AS SELECT k, ts FROM a",
+    "CREATE TABLE kept (k INT, ts TIMESTAMP, PRIMARY KEY (k))",
 )
 NEAR = "a.k = b.k AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' MINUTE"
 
@@ -61,8 +61,20 @@ def test_the_settings_of_the_view_are_those_of_its_rows(world: World) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("SELECT k FROM a", "this query has none"),
-        ("SELECT k FROM plain", "this query has none"),
+        ("SELECT k FROM l", "this query has none"),
+        ("SELECT k, count(*) OVER (PARTITION BY k) AS n FROM a", "their ORDER BY follows no watermark"),
+        ("SELECT row_number() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM a", "follows no watermark"),
+        ("SELECT row_number() OVER (PARTITION BY k ORDER BY tz) AS n FROM a", "follows no watermark"),
+        ("SELECT row_number() OVER (ORDER BY ts) AS n, rank() OVER (ORDER BY tz) AS r FROM a", "follows no watermark"),
+        ("SELECT row_number() OVER (ORDER BY t) AS n FROM l", "follows no watermark"),
+        ("SELECT ntile(2) OVER (ORDER BY ts) AS n FROM a", "ntile() depends on all rows that follow"),
+        ("SELECT lead(k, 1 + 1) OVER (ORDER BY ts) AS n FROM a", "lead() depends on all rows that follow"),
+        (
+            "SELECT max(k) OVER (ORDER BY ts ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS n FROM a",
+            "max() depends on all rows that follow",
+        ),
+        (f"SELECT row_number() OVER (ORDER BY a.ts) AS n FROM a JOIN b ON {NEAR}", "but of a join or of groups"),
+        ("SELECT row_number() OVER (ORDER BY ts) AS n FROM kept", "rows can be taken back"),
         ("SELECT l.k FROM l JOIN r ON l.k = r.k", "this query has none"),
         (f"SELECT a.k FROM a JOIN b ON {NEAR} JOIN l ON a.k = l.k", "this query has none"),
         (
@@ -78,6 +90,35 @@ def test_what_never_closes_is_refused(world: World, query: str, message: str) ->
     assert message in refused.value.what
     assert refused.value.where == "EMIT"
     assert refused.value.fix
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k FROM a WHERE k > 1",
+        "SELECT k, row_number() OVER (PARTITION BY k ORDER BY ts) AS n FROM a",
+        "SELECT k, lead(k, 2) OVER (PARTITION BY k ORDER BY ts) AS n FROM a",
+        (
+            "SELECT n FROM (SELECT rank() OVER (PARTITION BY window_start ORDER BY k) AS n FROM TUMBLE(a, ts, 1m)) "
+            "WHERE n < 3"
+        ),
+        "SELECT k FROM GAP_FILL(a, ts, INTERVAL '1' MINUTE, PARTITION_BY(k))",
+    ],
+)
+def test_rows_wait_for_their_watermark(world: World, query: str) -> None:
+    made = world.plan(f"{query} EMIT ON WINDOW CLOSE").output
+    assert made is not None
+    assert not made.updating
+    assert [type(node) for node in walk(made)][-2:] in ([Waiting, Scan], [Window, Scan])
+    (waiting,) = (node for node in walk(made) if isinstance(node, Waiting))
+    assert "every row once, when" in waiting.line
+
+
+def test_rows_of_a_stream_wait_as_long_as_they_are_told_to(world: World) -> None:
+    query = "SELECT k, row_number() OVER (PARTITION BY k ORDER BY t) AS n FROM l EMIT AFTER WINDOW CLOSE WITH DELAY 5s"
+    (scan,) = world.plan(query).dataflow.scans
+    assert scan.watermark is not None
+    assert scan.watermark.delay_ms == 5_000
 
 
 def test_a_delay_is_added_to_the_watermarks_that_tables_state(world: World) -> None:
