@@ -25,7 +25,7 @@ def cast(values: pa.Array | pa.ChunkedArray, kind: pa.DataType, *, safe: bool = 
     if pa.types.is_integer(values.type):
         # Directly there would have to be room for the largest integer of the type.
         values = pc.cast(values, _WHOLE)
-    odd = [texts for texts in _texts(values) if not _are_plain(texts)]
+    odd = [texts for texts in _texts(values, kind) if not _are_plain(texts)]
     if odd and pa.types.is_decimal(kind):
         return _each(values, kind)
     if odd:
@@ -56,16 +56,27 @@ def _text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("ascii", "replace")
 
 
-def _texts(values: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The texts in ``values`` at any depth."""
+def _texts(values: pa.Array | pa.ChunkedArray, wanted: pa.DataType) -> Iterator[pa.Array]:
+    """The texts in ``values``, at any depth, that are to be decimals."""
     kind = values.type
+    if not holds_decimal(wanted):
+        return
     if isinstance(values, pa.ChunkedArray) or pa.types.is_nested(kind) or hasattr(kind, "storage_type"):
-        for part in _parts(values):
-            yield from _texts(part)
+        parts = _parts(values)
+        inner = _inner(wanted) if isinstance(values, pa.Array) and pa.types.is_nested(kind) else []
+        for place, part in enumerate(parts):
+            yield from _texts(part, inner[place] if len(inner) == len(parts) else wanted)
     elif pa.types.is_dictionary(kind):
-        yield from _texts(values.dictionary)
+        yield from _texts(values.dictionary, wanted)
     elif not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
         yield values
+
+
+def _inner(kind: pa.DataType) -> list[pa.DataType]:
+    """The types of what ``_parts`` gives of values of a type."""
+    if pa.types.is_map(kind):
+        return [kind.key_type, kind.item_type]
+    return [kind.field(place).type for place in range(kind.num_fields)]
 
 
 def _parts(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:

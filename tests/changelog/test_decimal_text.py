@@ -55,6 +55,21 @@ def test_at_any_depth(values: pa.Array, kind: pa.DataType) -> None:
         decimal_text.cast(values, kind)
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (pa.array([{"a": "1.5", "b": "any text"}]), pa.struct([("a", KIND), ("b", pa.string())])),
+        (pa.array([[("any text", "1.5")]], pa.map_(pa.string(), pa.string())), pa.map_(pa.string(), KIND)),
+        (pa.array([[{"a": 1, "b": "any"}]]), pa.list_(pa.struct([("a", KIND), ("b", pa.string())]))),
+    ],
+    ids=["struct", "map", "list of structs"],
+)
+def test_texts_beside_decimals_stay(values: pa.Array, kind: pa.DataType) -> None:
+    cast = decimal_text.cast(values, kind)
+    assert cast.type == kind
+    assert "any" in str(cast.to_pylist())
+
+
 def test_those_that_fit_are_read_to_the_last_digit() -> None:
     cast = decimal_text.cast(pa.array([*READ, None]), KIND)
     assert cast.to_pylist() == [*map(Decimal, READ.values()), None]
