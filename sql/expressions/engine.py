@@ -14,6 +14,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from dovetail.changelog.errors import Unsupported
@@ -29,11 +30,18 @@ class EngineParser(DuckDBParser):
     )
 
 
+class EngineGenerator(DuckDBGenerator):
+    def ignorenulls_sql(self, expression: exp.IgnoreNulls) -> str:
+        """Within the brackets of the call, where the engine takes it of any function of windows."""
+        return f"{self.sql(expression, 'this').removesuffix(')')} IGNORE NULLS)"
+
+
 class EngineSql(DuckDB):
     """DuckDB's dialect, calls and positions kept as they are written."""
 
     INDEX_OFFSET = 0
     Parser = EngineParser
+    Generator = EngineGenerator
 
 
 def parsed(sql: str) -> exp.Expr:

@@ -437,18 +437,20 @@ def _put_first(order: list[exp.Ordered], tree: exp.Expr, only: exp.Expr | None, 
     """Let the terms of ``order`` go before the order of the values, where the aggregate has one. A set can have none
     but that of its values, ``only``.
     """
-    own = tree.find(exp.Order)
-    if own is None:
-        if isinstance(tree, exp.First | exp.Last):
-            ties = exp.Ordered(this=tree.this.copy(), nulls_first=False)
-            tree.set("this", exp.Order(this=tree.this, expressions=[*order, ties]))
-        return
     if only is not None and any(term.this != only for term in order):
         raise SqlError(
             "DISTINCT values have no order but their own",
             where=place,
             fix="array_agg(DISTINCT x ORDER BY x), or array_agg(x ORDER BY y) without DISTINCT",
         )
+    own = tree.find(exp.Order)
+    if own is None:
+        if isinstance(tree, exp.First | exp.Last):
+            # The first of a set is the first of all values.
+            value = tree.this if only is None else only.copy()
+            ties = exp.Ordered(this=value.copy(), nulls_first=False)
+            tree.set("this", exp.Order(this=value, expressions=[*order, ties]))
+        return
     own.set("expressions", [*order, *own.expressions] if only is None else order)
 
 
@@ -485,12 +487,14 @@ def of_stream(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -
     """Of an aggregate over groups of a stream: the operator computes it. Raises Unsupported for what hangs on the order
     in which rows come: it is another after a restart.
     """
-    if isinstance(tree.this if isinstance(tree, exp.Filter) else tree, exp.First | exp.Last):
+    call = tree.this if isinstance(tree, exp.Filter) else tree
+    if isinstance(call, exp.First | exp.Last) and not isinstance(call.this, exp.Order):
         extreme = "arg_min" if name in _EARLIEST else "arg_max"
         raise Unsupported(
             f"the aggregate {name} over streams depends on the order in which rows come, which a replay may change",
             where=place,
-            fix=f"{extreme}(x, t), the value of the row with the {'least' if name in _EARLIEST else 'greatest'} t; "
+            fix=f"{name}(x ORDER BY t); or {extreme}(x, t), the value of the row with the "
+            f"{'least' if name in _EARLIEST else 'greatest'} t; "
             f"or aggregate the content of a view: SELECT {name}(..) FROM table(view) GROUP BY ..",
         )
     return tree

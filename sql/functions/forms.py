@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.partitions.window_calls import name_of
 from dovetail.sql.functions import interval_columns
 from dovetail.sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
 from dovetail.sql.functions.translate import LONGEST_CHAIN, Translator, Visit
@@ -314,12 +315,14 @@ def _filter(translator: Translator, node: exp.Expr) -> Typed:
 
 def _window(translator: Translator, node: exp.Expr) -> Typed:
     """A window function: the engine computes it, whole partitions at a time."""
+    node, without_nulls = _without_marks(node)
     called = replace(translator, aggregated=as_it_is)(node.this)
     gives_interval = called.known_type == interval_columns.INTERVAL
     if gives_interval:
         called = translator.known(interval_columns.kept(called.tree), called.known_type)
     by = [translator.key(translator(one)).tree for one in node.args.get("partition_by") or ()]
-    made = exp.Window(this=called.tree, partition_by=by, spec=_frame(translator, node), over="OVER")
+    call = _of_values_there(called.tree, translator) if without_nulls else called.tree
+    made = exp.Window(this=call, partition_by=by, spec=_frame(translator, node), over="OVER")
     if (order := node.args.get("order")) is not None:
         made.set("order", translator.ordered(order))
         if _is_measured(node) and len(order.expressions) == 1:
@@ -327,6 +330,32 @@ def _window(translator: Translator, node: exp.Expr) -> Typed:
             made.args["order"].set("expressions", made.args["order"].expressions[-1:])
     value = exact(made, called.known_type, "", translator.environment.place)
     return translator.known(interval_columns.read(value) if gives_interval else value, called.known_type)
+
+
+def _without_marks(window: exp.Expr) -> tuple[exp.Expr, bool]:
+    """A window without IGNORE NULLS and RESPECT NULLS, which stand behind the call or its last argument; whether nulls
+    are ignored.
+    """
+    made = window.copy()
+    marks = list(made.this.find_all(exp.IgnoreNulls, exp.RespectNulls))
+    for mark in marks:
+        mark.replace(mark.this)
+    return (made, any(isinstance(mark, exp.IgnoreNulls) for mark in marks)) if marks else (window, False)
+
+
+def _of_values_there(call: exp.Expr, translator: Translator) -> exp.Expr:
+    """``call IGNORE NULLS``"""
+    if name_of(call) not in _READ_ONE:
+        raise SqlError(
+            f"{name_of(call)}() takes no IGNORE NULLS",
+            where=translator.environment.place,
+            fix="first_value, last_value, nth_value, lag and lead do; aggregates leave NULLs out",
+        )
+    return exp.IgnoreNulls(this=call)
+
+
+_READ_ONE = ("first", "last", "nth_value", "lag", "lead")
+"""Functions of windows that give a value of one of the rows."""
 
 
 def _frame(translator: Translator, window: exp.Expr) -> exp.Expr | None:

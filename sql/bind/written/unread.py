@@ -108,6 +108,8 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.AtTimeZone: "this zone",
     exp.Filter: "this expression",
     exp.WithinGroup: "this expression",
+    exp.IgnoreNulls: "this",
+    exp.RespectNulls: "this",
     exp.Like: "this expression negate",
     exp.ILike: "this expression negate",
     exp.Div: "this expression typed safe",

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 
 def called_in(window: exp.Window) -> exp.Expr:
-    """The call that a window is of, its FILTER apart."""
+    """The call that a window is of, its FILTER and IGNORE NULLS apart."""
     call = window.this
-    found: exp.Expr = call.this if isinstance(call, exp.Filter) else call
+    found: exp.Expr = call.this if isinstance(call, exp.Filter | exp.IgnoreNulls) else call
     return found
 
 

@@ -293,7 +293,7 @@ REFUSED = {
     "SELECT city, count() FROM orders GROUP BY city, count()": "is not allowed in GROUP BY",
     "SELECT sum(count()) FROM orders": "stands within another aggregate",
     "SELECT median(max(n)) FROM orders": "stands within another aggregate",
-    "SELECT first(n ORDER BY id) FROM orders": "the aggregate first over streams",
+    "SELECT first(n) FROM (SELECT n FROM orders) AS o": "the aggregate first over streams",
     "SELECT top_k(n) FROM orders": "takes a number that is written out",
     "SELECT max_k(n, id) FROM orders": "takes a number that is written out",
     "SELECT array_agg(DISTINCT n ORDER BY id) FROM orders": "DISTINCT values have no order but their own",
