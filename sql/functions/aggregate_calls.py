@@ -478,6 +478,21 @@ Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
 """What becomes of a call, of its type where that is known, of its name as it is written, in its place."""
 
 
+def extreme(node: exp.Expr, call: exp.Expr) -> exp.Expr | None:
+    """``min``, ``max`` or ``any`` of arrays or rows, which no fold has an order for, from all of them: the ``call`` of
+    ``node``. None for others, and for windows.
+    """
+    name = aggregate_name(node.this if isinstance(node, exp.Filter) else node)
+    order = {"min": "ASC", "any": "ASC", "any_value": "ASC", "max": "DESC"}.get(name)
+    inner = call.this if isinstance(call, exp.Filter) else call
+    if order is None or not isinstance(inner, exp.Min | exp.Max) or _is_of_window(node):
+        return None
+    value = inner.this.expressions[0] if isinstance(inner.this, exp.Distinct) else inner.this
+    sorted_values = f"array_agg({{0}} ORDER BY {{0}} {order}) FILTER (WHERE {{0}} IS NOT NULL)"
+    made = filled(f"list_extract({sorted_values}, 1)", [value])
+    return filtered(made, call.expression.this) if isinstance(call, exp.Filter) else made
+
+
 def as_it_is(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
     """The call unchanged: also within a window function, which is then changed as a whole."""
     return tree

@@ -28,6 +28,7 @@ from dovetail.sql.functions.aggregate_calls import (
     aggregate_tree,
     as_it_is,
     counts_distinct,
+    extreme,
     is_aggregate,
 )
 from dovetail.sql.functions.documents import JSON
@@ -247,6 +248,8 @@ class Translator:
             of_intervals = aggregated_intervals(called, tree, given[0].tree, self.environment.place)
             if of_intervals is not None:
                 return self.known(of_intervals, INTERVAL)
+        if given and (given[0].is_list or given[0].is_struct) and (of_values := extreme(node, tree)) is not None:
+            return self.known(of_values, given[0].known_type)
         if called in DOCUMENTS or (given and given[0].known_type == JSON and called in OF_ONE):
             kind = JSON
         elif given and given[0].known_type == JSON and called == "array_agg":
