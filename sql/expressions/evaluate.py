@@ -29,6 +29,7 @@ from dovetail.joins.dataflow.failed_calls import note
 from dovetail.joins.dataflow.ports import Transform
 from dovetail.sql.expressions.engine import parsed
 from dovetail.sql.expressions.engine_calls.duckdb_connection import connection, guard_calls
+from dovetail.sql.expressions.engine_calls.interval_macros import teach_intervals
 from dovetail.sql.expressions.engine_calls.python_calls import provide, raise_broken
 from dovetail.sql.expressions.guard import failure_condition, guarded, without_signs
 from dovetail.sql.expressions.misfits import EngineRefused
@@ -55,6 +56,7 @@ def run(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
 def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Table:
     session = connection()
     provide(session, sql)
+    teach_intervals(session, sql)
     for name, table in tables.items():
         session.register(name, table)
     if guard:
