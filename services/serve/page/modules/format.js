@@ -6,6 +6,7 @@ const UNITS = [
   [1e3, "k"],
 ];
 const NOTHING = "–";
+const MOST_FITS = 5000;
 
 /** `12,345`; a dash where it is not known. */
 export function count(value) {
@@ -58,4 +59,23 @@ export function numeric(type) {
 /** Whether it is a number. */
 export function known(value) {
   return typeof value === "number" && Number.isFinite(value);
+}
+
+let pen = null;
+const fits = new Map(); // asked again for each box every few seconds
+
+/** As much of a text as `px` hold, in a font of the page such as `600 13px`; a text that is cut ends in `…`. */
+export function fitted(text, font, px) {
+  const key = `${font} ${px} ${text}`;
+  if (!fits.has(key)) {
+    if (fits.size > MOST_FITS) fits.clear();
+    pen ??= document.createElement("canvas").getContext("2d");
+    pen.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
+    const letters = [...text];
+    const cut = (count) => (count < letters.length ? `${letters.slice(0, count).join("")}…` : text);
+    let count = letters.length;
+    while (count > 0 && pen.measureText(cut(count)).width > px) count -= 1;
+    fits.set(key, cut(count));
+  }
+  return fits.get(key);
 }

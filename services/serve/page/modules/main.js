@@ -15,7 +15,7 @@ import { show as why } from "./why.js";
 
 /**
  * Path → title and what shows it: `show(place, name, frame)`. `frame.signal` ends with the panel, `frame.fail` tells
- * what keeps it from its work, `frame.rest` is what else its address says.
+ * what keeps it from its work, `frame.rest` and `frame.more` are what else its address says.
  */
 const PANELS = {
   views: { title: "Views", show: (place, name, frame) => (name ? view : views)(place, name, frame) },
@@ -45,10 +45,10 @@ function fail(error) {
   if (error?.status === 401) location.reload();
 }
 
-/** `#/why/name/rest` → the panel, a name, and what else it is told. */
+/** `#/why/name/rest/more` → the panel, a name, and what else it is told. */
 function route() {
-  const [path, name = "", rest = ""] = location.hash.replace(/^#\/?/, "").split("/", 3);
-  return { path: Object.hasOwn(PANELS, path) ? path : FIRST, name: decoded(name), rest: decoded(rest) };
+  const [path, name = "", rest = "", more = ""] = location.hash.replace(/^#\/?/, "").split("/", 4);
+  return { path: Object.hasOwn(PANELS, path) ? path : FIRST, name: decoded(name), rest: decoded(rest), more: decoded(more) };
 }
 
 function decoded(text) {
@@ -63,7 +63,7 @@ async function open() {
   shown.abort();
   shown = new AbortController();
   const { signal } = shown;
-  const { path, name, rest } = route();
+  const { path, name, rest, more } = route();
   fail(null);
   wellMs = 0;
   for (const link of nav.children) {
@@ -73,7 +73,7 @@ async function open() {
   document.title = `${name || PANELS[path].title} · Dovetail`;
   main.replaceChildren();
   try {
-    await PANELS[path].show(main, name, { signal, fail, rest });
+    await PANELS[path].show(main, name, { signal, fail, rest, more });
   } catch (error) {
     if (!signal.aborted) main.prepend(failure(error));
   }
