@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail.runtime.clock import now_ms
 from dovetail.services.liveness import QueryStatus, query_statuses
+from dovetail.services.serve.generators import generator_of
 from dovetail.services.serve.watch.query_sample import offsets_of
 from dovetail.services.session import Session
 from dovetail.sql.catalog import Catalog, Query, Relation, What
@@ -48,7 +49,8 @@ def _node(name: str, kind: str, found: Mapping[str, QueryStatus]) -> dict[str, A
     if one is None:
         return {"name": name, "kind": kind}
     members = {"state": one.shown_state, "why": one.why, "topic": one.query.topic, "engine": one.query.engine}
-    return {"name": name, "kind": kind, "view": one.query.view, **members}
+    own = generator_of(one.query) if one.query.generates else {"view": one.query.view}
+    return {"name": name, "kind": kind, **own, **members}
 
 
 def _renamed_topics(relations: Iterable[Relation]) -> dict[str, str]:

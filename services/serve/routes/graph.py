@@ -11,6 +11,7 @@ from dovetail.runtime.clock import now_ms
 from dovetail.services.liveness import query_statuses
 from dovetail.services.serve.endpoints import Endpoint, Parameter
 from dovetail.services.serve.fragments_graph import fragments_of
+from dovetail.services.serve.generators import generator_of
 from dovetail.services.serve.refusals import JSON, RequestRefused, answered
 from dovetail.services.serve.service import service_of, user_of
 from dovetail.services.serve.statements.script import TEXTS, script_of
@@ -45,6 +46,7 @@ def graph_of(session: Session) -> dict[str, Any]:
         if status is not None:
             node |= {"state": status.shown_state, "why": status.why, "topic": status.query.topic}
             node |= {"engine": status.query.engine}
+            node |= generator_of(status.query) if status.query.generates else {}
         nodes.append(node)
         edges += [{"from": used, "to": relation.name} for used in sorted(catalog.used(relation.name))]
     return {"nodes": nodes, "edges": edges}

@@ -14,6 +14,9 @@ from dovetail.services.serve.watch.query_sample import QuerySample
 Floats = npt.NDArray[np.float64]
 _PLACE = {field.name: place for place, field in enumerate(fields(QuerySample))}
 _SECOND_MS = 1000.0
+_LATE_MS = 10_000.0
+_IDLE_MS = 10_000.0
+"""After its last input a query's figures stand for so long: who sends a record now and then sees how long it took."""
 
 
 class MetricsWindow:
@@ -64,17 +67,30 @@ class QuerySamples:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where((grown >= 0) & (passed_s > 0), grown / passed_s, np.nan)
 
+    def rate_of_late(self, name: str) -> float:
+        """Of a count, per second, over the last 10 s: of what reports it less often than it is looked at."""
+        first = int(np.searchsorted(self.column("at_ms"), self.last("at_ms") - _LATE_MS))
+        return _last(QuerySamples(self.rows[max(min(first, len(self.rows) - 2), 0) :]).rates(name, 1))
+
+    def idle(self) -> npt.NDArray[np.bool_]:
+        """At each reading: whether all input was answered, and none had been for 10 s. False if not known."""
+        at_ms, read = self.column("at_ms"), self.column("read")
+        moved = np.append(np.zeros(min(len(read), 1), np.bool_), read[1:] != read[:-1])
+        since_ms = at_ms - np.maximum.accumulate(np.where(moved, at_ms, -np.inf))
+        return (read >= self.column("ended")) & (since_ms >= _IDLE_MS)
+
     def latencies(self) -> Floats:
         """At each reading: how long the first record has waited that was not answered then, and a batch on top of it.
 
-        As exact as readings are close: a record counts from the reading that saw it first. NaN where that is not known.
+        As exact as readings are close: a record counts from the reading that saw it first. NaN where that is not known,
+        and while the query is idle: then no record waits.
         """
         at_ms, ended, read = self.column("at_ms"), self.column("ended"), self.column("read")
         # Ends that are not known stand where the ones before were: ends never go back while a topic is the same.
         known = np.fmax.accumulate(ended) if len(ended) else ended
         first = np.minimum(np.searchsorted(known, read, side="right"), np.arange(len(at_ms)))
         waited = np.where(read < ended, at_ms - at_ms[first], 0.0)
-        return np.where(np.isnan(read), np.nan, waited + np.nan_to_num(self.column("batch_ms")))
+        return np.where(np.isnan(read) | self.idle(), np.nan, waited + np.nan_to_num(self.column("batch_ms")))
 
     def now(self) -> dict[str, float]:
         """The last reading, with its rates, lag and latency."""
@@ -88,7 +104,7 @@ class QuerySamples:
         metrics = {name: self.column(name) for name in _PLACE if name not in ("ended", "read")}
         metrics |= {f"{name}_per_s": np.append(np.nan, self.rates(name)) for name in ("rows_in", "rows_out")}
         metrics |= {"lag": self.column("ended") - self.column("read"), "latency_ms": self.latencies()}
-        return {name: values.tolist() for name, values in metrics.items()}
+        return {name: values.tolist() for name, values in metrics.items()} | {"idle": self.idle().tolist()}
 
 
 def _last(values: Floats) -> float:

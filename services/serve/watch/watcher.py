@@ -13,6 +13,7 @@ from dovetail.changelog.errors import DovetailError, UnknownName
 from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.clock import now_ms
 from dovetail.services.liveness import QueryStatus, query_statuses
+from dovetail.services.serve.generators import generator_of
 from dovetail.services.serve.watch.metrics_window import MetricsWindow
 from dovetail.services.serve.watch.query_sample import Ends, QuerySample, offsets_of
 from dovetail.services.session import Session
@@ -135,7 +136,7 @@ def _rate(hour: MetricsWindow) -> float:
 
 def _members(one: WatchedQuery) -> dict[str, Any]:
     query = one.status.query
-    members: Mapping[str, Any] = {
+    members: dict[str, Any] = {
         "name": query.name,
         "view": query.view,
         "engine": query.engine,
@@ -147,5 +148,8 @@ def _members(one: WatchedQuery) -> dict[str, Any]:
         "failing": bool(_error(one.status)),
     }
     samples = one.hour.samples()
+    members |= samples.now() | generator_of(query) | {"idle": bool(samples.idle()[-1])}
+    if query.generates:
+        members["rows_out_per_s"] = samples.rate_of_late("rows_out")
     recent = np.nan_to_num(samples.rates("rows_out", _POINTS)).tolist()
-    return {**members, **samples.now(), "recent": recent}
+    return members | {"recent": recent}

@@ -10,11 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.clock import now_ms
+from dovetail.services.serve.fragments_graph import fragments_of
+from dovetail.services.serve.routes.graph import graph_of
 from dovetail.services.serve.watch.metrics_window import MetricsWindow, QuerySamples
 from dovetail.services.serve.watch.query_sample import QuerySample
 from dovetail.services.serve.watch.watcher import Watcher
@@ -22,6 +25,8 @@ from dovetail.services.session import Session
 from dovetail.services.session.context import silent, unasked
 from dovetail.sql.catalog import Actual, Catalog, Desired, Leadership, Query
 from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateStream
 from tests.services.serve.world import World, error_of
 
 FIGURES = st.one_of(st.floats(0, 1e12), st.just(math.nan))
@@ -47,11 +52,34 @@ def test_rates_are_per_second_and_a_count_that_falls_begins_anew() -> None:
 
 
 def test_latency_is_how_long_the_first_record_has_waited_and_a_batch() -> None:
-    """Record 11 is seen at 1 s; the query is at 10 until 3 s, and has read all at 4 s."""
+    """Record 11 is seen at 1 s; the query is at 10 until 3 s, and has read all at 4 s. Before, nothing had waited."""
     places = [(0, 10, 10), (1000, 11, 10), (2000, 15, 10), (3000, 15, 10), (4000, 15, 15)]
     hour = hour_of([QuerySample(at, ended=ended, read=read, batch_ms=100) for at, ended, read in places])
-    assert hour.latencies().tolist() == [100, 100, 1100, 2100, 100]
+    assert math.isnan(hour.latencies()[0])
+    assert hour.latencies().tolist()[1:] == [100, 1100, 2100, 100]
     assert hour.now()["lag"] == 0
+
+
+def test_a_query_without_input_is_idle_and_has_no_latency() -> None:
+    """It read record 11 at 2 s, and waits from then on; at 20 s there is another one."""
+    places = [(0, 10, 10), (1000, 11, 10), (2000, 11, 11), (11_000, 11, 11), (12_000, 11, 11), (20_000, 12, 11)]
+    hour = hour_of([QuerySample(at, ended=ended, read=read, batch_ms=8900) for at, ended, read in places])
+    assert hour.idle().tolist() == [True, False, False, False, True, False]
+    assert np.isnan(hour.latencies()).tolist() == hour.idle().tolist()
+    assert hour.series()["idle"] == hour.idle().tolist()
+
+
+def test_a_rate_of_late_is_over_some_reports() -> None:
+    """Of 20 rows a second, reported every two seconds, looked at every second."""
+    hour = hour_of([QuerySample(1000.0 * second, rows_out=40.0 * (second // 2)) for second in range(41)])
+    assert hour.rate_of_late("rows_out") == 20
+    assert hour_of([QuerySample(0, rows_out=0), QuerySample(60_000, rows_out=60)]).rate_of_late("rows_out") == 1
+    assert math.isnan(hour_of([QuerySample(0, rows_out=0)]).rate_of_late("rows_out"))
+
+
+def test_where_it_is_not_known_what_is_left_a_query_is_not_idle() -> None:
+    assert not hour_of([QuerySample(0), QuerySample(20_000, read=3)]).idle().any()
+    assert hour_of([]).idle().tolist() == []
 
 
 @given(READINGS, st.integers(2, 20), st.integers(1, 10))
@@ -159,6 +187,31 @@ def test_a_query_that_is_made_anew_begins_anew_and_its_error_is_remembered(tmp_p
         series = watcher.series("v")
         assert series is not None
         assert len(series["series"]["at_ms"]) == 1
+    catalog.close()
+
+
+def test_what_makes_its_own_rows_says_how_fast(tmp_path: Path) -> None:
+    """As it is declared; in the graph too, where it is no view."""
+    world = World(tmp_path)
+    catalog = Catalog.open(world.catalog_url)
+    text = (
+        "CREATE TABLE made (a int) WITH (connector = 'datagen', datagen.rows.per.second = 50, 'number-of-rows' = 900)"
+    )
+    definition = parse_one(text)
+    assert isinstance(definition, CreateStream)
+    catalog.create(definition, now_ms=1, query=Query("made", text, "", "", "made", engine=Engine.DATAGEN))
+    catalog.add_query(Query("v", "", "", "", topic="v"), now_ms=1)
+    watcher = Watcher(lambda: world.open_session(silent, unasked), every_s=1)
+    with world.open_session(silent, unasked) as session:
+        watcher.look(session)
+        [node] = fragments_of(session)["nodes"]
+        [relation] = graph_of(session)["nodes"]
+    made, view = watcher.document()["queries"]
+    told = {"generates": True, "rate_per_s": 50.0, "rows_at_most": 900}
+    for one in (made, node, relation):
+        assert told.items() <= one.items()
+    assert "view" not in node
+    assert (view["generates"], view["idle"], made["idle"]) == (False, False, False)
     catalog.close()
 
 

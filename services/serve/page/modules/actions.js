@@ -11,8 +11,9 @@ import { may } from "./user.js";
  * @param {string} view
  * @param {HTMLElement} told where errors are shown
  * @param {() => void} done
+ * @param {{drops?: boolean}} [which] drops: whether there is one to drop it
  */
-export function buttons(view, told, done) {
+export function buttons(view, told, done, { drops = true } = {}) {
   if (!may("admin")) return { elements: [], set() {} };
   const button = (title, act, options = {}) =>
     h("button", { ...options, type: "button", "aria-label": `${title} ${view}`, click: (event) => attempt(event.target, act) }, title);
@@ -33,7 +34,7 @@ export function buttons(view, told, done) {
   const resume = button("Resume", () => run(`RESUME ${quoted(view)}`));
   const drop = button("Drop", () => dropped(view), { class: "danger" });
   return {
-    elements: [pause, resume, drop],
+    elements: drops ? [pause, resume, drop] : [pause, resume],
     /** @param {string} state */
     set(state) {
       const [shown, other] = state.startsWith("paused") ? [resume, pause] : [pause, resume];

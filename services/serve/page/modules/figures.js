@@ -1,16 +1,26 @@
 /** The figures of a view: those of its queries, taken together. */
 
-import { known } from "./format.js";
+import { duration, known, moment } from "./format.js";
+
+/** What is said where a figure would be no measure. */
+export const IDLE = "idle: all input is answered, and none has come for 10 s";
 
 /**
- * Views by name, in the order of the answer of `/v1/history`. Its last query makes its rows; what it reads, its first.
+ * Views by name, in the order of the answer of `/v1/history`, without generators. Its last query makes its rows; what it reads, its first.
  * @param {Array<Object>} queries
  * @returns {Map<string, Object>}
  */
 export function byView(queries) {
   const groups = new Map();
-  for (const query of queries) groups.set(query.view, [...(groups.get(query.view) ?? []), query]);
+  for (const query of queries.filter((one) => !one.generates)) groups.set(query.view, [...(groups.get(query.view) ?? []), query]);
   return new Map([...groups].map(([view, parts]) => [view, together(view, parts)]));
+}
+
+/** Where event time is, and how far behind the clock; that distance says nothing while there is no input. */
+export function watermark(figures, now) {
+  if (!known(figures?.watermark_ms)) return "none";
+  const since = figures.idle ? "idle" : `${duration(now - figures.watermark_ms)} ago`;
+  return `${moment(figures.watermark_ms)} UTC, ${since}`;
 }
 
 function together(view, parts) {
@@ -23,6 +33,7 @@ function together(view, parts) {
     parts,
     state: worst.state,
     well: worst.well,
+    idle: parts.every((one) => one.idle),
     rows_in_per_s: parts[0].rows_in_per_s,
     lag: sum(parts, "lag"),
     latency_ms: sum(parts, "latency_ms"),

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { h, say, svg } from "./dom.js";
 import { finder } from "./find.js";
 import { fitted, known, rate, short } from "./format.js";
+import { flowOf } from "./generators.js";
 import { BOX, curve, placed } from "./layout.js";
 import { describe } from "./node.js";
 import { poll } from "./polling.js";
@@ -137,10 +138,11 @@ function box(node, { x, y }, found, open) {
     set(told, query, perS) {
       now = told;
       say(title, fitted(told.name, "600 13px", INSIDE_PX));
-      say(what, fitted([told.kind, told.state, told.engine].filter(Boolean).join(" · "), "12px", INSIDE_PX));
+      const words = told.generates ? ["generator", told.state] : [told.kind, told.state, told.engine];
+      say(what, fitted(words.filter(Boolean).join(" · "), "12px", INSIDE_PX));
       const lag = known(query?.lag) && query.lag > 0 ? ` · ${short(query.lag)} to read` : "";
       const flow = query ? query.rows_out_per_s : perS;
-      say(figures, known(flow) ? fitted(`${rate(flow)}${lag}`, "12px", INSIDE_PX) : "");
+      say(figures, known(flow) ? fitted(`${told.generates ? flowOf(told, query) : rate(flow)}${lag}`, "12px", INSIDE_PX) : "");
       say(hint, told.why ? `${told.name}: ${told.why}` : told.name);
       element.classList.toggle("bad", told.state === "failed" || told.state === "down");
     },

@@ -3,7 +3,9 @@
 import { get, run } from "./api.js";
 import { failure } from "./dialog.js";
 import { h } from "./dom.js";
-import { bytes, count, duration, moment } from "./format.js";
+import { watermark } from "./figures.js";
+import { bytes, count } from "./format.js";
+import { flowOf, madeOf } from "./generators.js";
 import { bounds, drawn } from "./plan.js";
 import { name as quoted } from "./quote.js";
 
@@ -17,7 +19,7 @@ export async function describe(aside, node, signal) {
   aside.hidden = false;
   aside.replaceChildren(h("div", { class: "bar" }, h("h2", {}, node.name), h("span", { class: "faint" }, node.kind), close), place);
   try {
-    const parts = node.state === undefined ? await ofRelation(node, signal) : await ofQuery(node, signal);
+    const parts = node.state === undefined || node.generates ? await ofRelation(node, signal) : await ofQuery(node, signal);
     place.replaceChildren(...parts);
   } catch (error) {
     if (!signal.aborted) place.replaceChildren(failure(error));
@@ -29,7 +31,9 @@ async function ofRelation(node, signal) {
   const relation = await get(`/v1/relations/${encodeURIComponent(node.name)}`, signal);
   const columns = relation.columns.map((one) => h("li", { class: "mono" }, `${one.column} ${one.type}`));
   return [
+    node.why && h("pre", { class: "error" }, node.why),
     facts([
+      ...(node.generates ? await ofGenerator(node, signal) : []),
       ["reads", relation.reads.join(", ") || "–"],
       ["is read by", relation.read_by.join(", ") || "–"],
     ]),
@@ -37,6 +41,16 @@ async function ofRelation(node, signal) {
     h("ul", {}, columns),
     h("h2", {}, "Definition"),
     h("pre", {}, relation.definition),
+  ].filter(Boolean);
+}
+
+async function ofGenerator(node, signal) {
+  const figures = (await get("/v1/history", signal)).queries.find((one) => one.name === node.name);
+  return [
+    ["state", node.state],
+    ["generates", flowOf(node, figures)],
+    ["rows so far", madeOf(node, figures)],
+    ["topic", node.topic],
   ];
 }
 
@@ -55,7 +69,7 @@ async function ofQuery(node, signal) {
     node.why && h("pre", { class: "error" }, node.why),
     facts([
       ["state", node.state],
-      ["watermark", query?.watermark_ms ? `${moment(query.watermark_ms)} UTC, ${duration(now - query.watermark_ms)} ago` : "none"],
+      ["watermark", watermark(query, now)],
       ["holds", query?.state_rows ? `${count(query.state_rows)} rows, ${bytes(query.state_bytes)}` : "nothing"],
       ["state bound", kept.length ? kept.map(([operator, bound]) => `${operator}: ${bound}`).join("; ") : "nothing is kept"],
       ["topic", node.topic],

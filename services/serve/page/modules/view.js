@@ -2,17 +2,21 @@
 
 import { get } from "./api.js";
 import { buttons } from "./actions.js";
+import { badge } from "./badge.js";
 import { chart } from "./chart.js";
 import { h, say } from "./dom.js";
-import { byView } from "./figures.js";
+import { IDLE, byView, watermark } from "./figures.js";
 import { bytes, count, duration, moment, rate, short } from "./format.js";
 import { poll } from "./polling.js";
-import { badge, link } from "./views.js";
+import { link } from "./views.js";
 
 const EVERY_MS = 3000;
 
 /** @param {HTMLElement} place @param {string} view */
 export async function show(place, view, { signal, fail }) {
+  const relation = await get(`/v1/relations/${encodeURIComponent(view)}`, signal);
+  // A stream has a query, too, where it makes its own rows: the graph tells of it.
+  if (relation.kind === "stream") return location.replace(`#/graph/${encodeURIComponent(view)}`);
   const told = h("div");
   const state = h("span", { class: "badge" });
   const acts = buttons(view, told, () => look().catch(fail));
@@ -28,7 +32,6 @@ export async function show(place, view, { signal, fail }) {
     h("section", { class: "card" }, h("h2", {}, "Now"), facts),
     h("section", { class: "card" }, h("h2", {}, "Definition"), definition),
   );
-  const relation = await get(`/v1/relations/${encodeURIComponent(view)}`, signal);
   say(definition, relation.definition);
   const parts = new Map();
   signal.addEventListener("abort", () => parts.forEach((one) => one.close()));
@@ -76,7 +79,7 @@ function drawn(name, several) {
       latency.set(at, series.latency_ms, series.batch_ms);
       lag.set(at, series.lag);
       behind.element.hidden = series.watermark_ms.every((one) => one === null);
-      behind.set(at, series.watermark_ms.map((one, place) => (one === null ? null : at[place] - one)));
+      behind.set(at, series.watermark_ms.map((one, place) => (one === null || series.idle[place] ? null : at[place] - one)));
       held.element.hidden = series.state_rows.every((one) => one === null);
       held.set(at, series.state_rows);
     },
@@ -97,11 +100,10 @@ function showError(place, figures) {
 
 function showFacts(place, figures, relation, now) {
   const names = (list) => (list.length ? list.flatMap((one) => [h("a", { href: link(one) }, one), " "]) : "–");
-  const none = figures.watermark_ms === null;
   const lines = [
-    ["latency", duration(figures.latency_ms)],
+    ["latency", figures.idle ? `– (${IDLE})` : duration(figures.latency_ms)],
     ["records not read yet", count(figures.lag)],
-    ["watermark", none ? "none" : `${moment(figures.watermark_ms)} UTC, ${duration(now - figures.watermark_ms)} ago`],
+    ["watermark", watermark(figures, now)],
     ["state", figures.state_rows === null ? "none" : `${count(figures.state_rows)} rows, ${bytes(figures.state_bytes)}`],
     ["late, rejected, restarts", `${count(figures.late)}, ${count(figures.rejected)}, ${count(figures.restarts)}`],
     ["topic", figures.topic],

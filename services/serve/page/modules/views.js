@@ -2,15 +2,22 @@
 
 import { get } from "./api.js";
 import { buttons } from "./actions.js";
+import { badge } from "./badge.js";
 import { h, say } from "./dom.js";
-import { byView } from "./figures.js";
+import { IDLE, byView } from "./figures.js";
 import { count, duration, known, rate } from "./format.js";
+import { generators } from "./generators.js";
 import { poll } from "./polling.js";
 import { spark } from "./spark.js";
 
 const EVERY_MS = 2000;
 const MOST_LETTERS = 80;
 const HEADINGS = ["view", "state", "out", "latency", "batch", "watermark", "late", "rejected", "restarts", "last error", ""];
+const MEANINGS = {
+  latency: "how long the first unanswered record has waited, and the time of a batch; – while it is idle",
+  batch: "time of the last batch; – while it is idle",
+  watermark: "how far its event time is behind the clock; – while it is idle: no input comes that could move it",
+};
 const NUMBERS = new Set(["out", "latency", "batch", "watermark", "late", "rejected", "restarts"]);
 
 /** @param {HTMLElement} place */
@@ -18,14 +25,18 @@ export async function show(place, _name, { signal, fail }) {
   const told = h("div");
   const filter = h("input", { type: "search", placeholder: "filter by name", "aria-label": "filter by name", input: () => sift() });
   const body = h("tbody");
-  const headings = HEADINGS.map((title) => h("th", { scope: "col", class: NUMBERS.has(title) && "number" }, title));
+  const headings = HEADINGS.map((title) => h("th", { scope: "col", class: NUMBERS.has(title) && "number", title: MEANINGS[title] }, title));
   const table = h("div", { class: "wrap" }, h("table", { class: "table cards" }, h("thead", {}, h("tr", {}, headings)), body));
   const empty = h("p", { class: "empty", hidden: true }, "There is no materialized view yet. CREATE MATERIALIZED VIEW makes one.");
   const counted = h("span", { class: "faint" });
-  place.append(h("div", { class: "bar" }, h("h1", {}, "Views"), counted, h("span", { class: "push" }), filter), told, table, empty);
+  const made = generators(told, () => look().catch(fail));
+  const bar = h("div", { class: "bar" }, h("h1", {}, "Views"), counted, h("span", { class: "push" }), filter);
+  place.append(bar, told, table, empty, made.element);
   const rows = new Map();
+  const wanted = (name) => name.toLowerCase().includes(filter.value.toLowerCase());
   const sift = () => {
-    for (const [view, row] of rows) row.element.hidden = !view.toLowerCase().includes(filter.value.toLowerCase());
+    for (const [view, row] of rows) row.element.hidden = !wanted(view);
+    made.sift(wanted);
   };
 
   const look = async () => {
@@ -47,6 +58,7 @@ export async function show(place, _name, { signal, fail }) {
     table.hidden = views.size === 0;
     const ill = [...views.values()].filter((one) => !one.well).length;
     say(counted, `${views.size}${ill ? `, ${ill} not well` : ""}`);
+    made.set(found.queries.filter((one) => one.generates));
     sift();
     if (found.trouble) throw Object.assign(new Error(found.trouble), { what: found.trouble });
   };
@@ -78,21 +90,15 @@ function line(view, told, done) {
       chart.set(figures.recent);
       say(out, rate(figures.rows_out_per_s));
       say(cells.latency, duration(figures.latency_ms));
-      say(cells.batch, duration(figures.batch_ms));
-      say(cells.watermark, known(figures.watermark_ms) ? `${duration(now - figures.watermark_ms)} ago` : "–");
+      say(cells.batch, figures.idle ? "–" : duration(figures.batch_ms));
+      say(cells.watermark, !figures.idle && known(figures.watermark_ms) ? `${duration(now - figures.watermark_ms)} ago` : "–");
+      for (const [one, meaning] of Object.entries(MEANINGS)) cells[one].title = figures.idle ? IDLE : meaning;
       for (const one of ["late", "rejected", "restarts"]) say(cells[one], count(figures[one]));
       say(error, clipped(figures.error.split("\n")[0]));
       error.parentElement.classList.toggle("nothing", !figures.error);
       acts.set(figures.state);
     },
   };
-}
-
-/** Shows how a view is by colour and by word. */
-export function badge(element, figures) {
-  say(element, figures.state);
-  const bad = figures.state === "failed" || figures.state === "down";
-  element.className = `badge ${bad ? "bad" : figures.well && figures.state === "running" ? "good" : ""}`;
 }
 
 /** The beginning of a text that is long. */

@@ -18,6 +18,7 @@ from tests.services.serve.page.conftest import Opened
 from tests.services.serve.page.shop import Shop
 
 pytestmark = pytest.mark.services
+_DASH = "\N{EN DASH}"
 
 
 @pytest.fixture
@@ -43,14 +44,57 @@ def test_each_view_with_its_figures(opened: Opened, shop: Shop) -> None:
     shop.order((10, "tea", 2.0), (11, "cup", 3.0))
     expect(page.locator('tr[data-view="sales"] td[data-label=watermark]')).to_contain_text("ago")
     expect(page.locator('tr[data-view="sales"] polyline')).to_have_attribute("points", re.compile(r"\d,\d"))
+    expect(page.locator('tr[data-view="sales"] td[data-label=batch]')).to_have_text(re.compile(r"^[\d.]+ m?s$"))
     cells = row(page, "sales")
     assert cells["state"] == "running"
-    assert re.fullmatch(r"[\d.]+ m?s", cells["batch"])
     assert (cells["late"], cells["restarts"]) == ("0", "0")
     # Other files of this folder send records that are rejected, before or after this one.
     assert re.fullmatch(r"\d+", cells["rejected"])
     page.get_by_label("filter by name").fill("larg")
     assert [one.get_attribute("data-view") for one in page.locator("tbody tr:visible").all()] == ["large"]
+
+
+def test_a_view_without_input_has_no_delay(opened: Opened, shop: Shop) -> None:
+    """Its last batch and the time since then are no measure of it: a dash, and the reason where one points at it."""
+    shop.order((12, "tea", 2.0))
+    page = opened("views")
+    for label in ("latency", "batch", "watermark"):
+        cell = page.locator(f'tr[data-view="sales"] td[data-label={label}]')
+        expect(cell).to_have_text(_DASH)
+        expect(cell).to_have_attribute("title", re.compile("^idle: all input is answered"))
+        expect(page.get_by_role("columnheader", name=label)).to_have_attribute("title", re.compile("while it is idle"))
+    page.get_by_role("link", name="sales", exact=True).click()
+    expect(page.locator("dt:text-is('latency') + dd")).to_contain_text(f"{_DASH} (idle")
+    expect(page.locator("dt:text-is('watermark') + dd")).to_have_text(re.compile("UTC, idle$"))
+
+
+@pytest.fixture
+def clicks(shop: Shop) -> Iterator[str]:
+    """A stream that makes its own rows."""
+    shop.sql("CREATE RANDOM STREAM clicks (a int64) SETTINGS eps = 20")
+    yield "clicks"
+    shop.sql("DROP STREAM clicks WITH DATA")
+
+
+def test_what_makes_its_own_rows_is_no_view(opened: Opened, clicks: str) -> None:
+    page = opened("views")
+    made = page.locator(f'tr[data-generator="{clicks}"]')
+    expect(made.locator("[data-label=rate]")).to_have_text(re.compile(r"^[1-9][\d.]*/s of 20/s$"))
+    expect(page.locator("tr[data-view]")).to_have_count(3)
+    expect(page.get_by_role("button", name=f"Drop {clicks}")).to_have_count(0)
+    page.get_by_role("button", name=f"Pause {clicks}").click()
+    expect(made.locator(".badge")).to_have_text("paused")
+    page.get_by_role("button", name=f"Resume {clicks}").click()
+    expect(made.locator(".badge")).to_have_text("running")
+    expect(page.locator(".error")).to_have_count(0)
+    made.get_by_role("link", name=clicks).click()
+    aside = page.locator("aside")
+    expect(aside.locator("dt:text-is('generates') + dd")).to_contain_text("of 20/s")
+    expect(aside).to_contain_text("a int64")
+    expect(aside).not_to_contain_text("EXPLAIN")
+    expect(page.locator(f'g.node[data-name="{clicks}"]')).to_contain_text("generator · running")
+    page.goto(page.url.split("#")[0] + f"#/views/{clicks}")
+    expect(aside.get_by_role("heading", name=clicks)).to_be_visible()
 
 
 def test_late_and_rejected_rows_are_counted(opened: Opened, shop: Shop) -> None:
@@ -61,7 +105,7 @@ def test_late_and_rejected_rows_are_counted(opened: Opened, shop: Shop) -> None:
     try:
         shop.order((20, "tea", 2.0))
         page = opened("views/by_minute")
-        expect(page.locator("dl")).to_contain_text("ago")
+        expect(page.locator("dl")).to_contain_text("UTC")
         shop.sql("INSERT INTO orders (id, product, amount, at) VALUES (21, 'tea', 1.0, '2001-01-01 00:00:00')")
         expect(page.locator("dt:text-is('late, rejected, restarts') + dd")).to_have_text("1, 0, 0")
     finally:
