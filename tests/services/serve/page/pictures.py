@@ -28,7 +28,7 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        opened_shop(Path(folder), serve_watch_s=1) as shop,
+        opened_shop(Path(folder), serve_watch_s=1, files_dir=Path(folder)) as shop,
         sync_playwright() as playwright,
     ):
         shop.sql(f"DROP VIEW `{MARKUP}`; DROP STREAM parcels; CREATE MATERIALIZED VIEW by_name AS {_QUERY}")
