@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack, chdir, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ class Place:
 
     def python(self, text: str) -> Shown:
         output = io.StringIO()
-        with redirect_stdout(output):
+        with redirect_stdout(output), chdir(self.folder):
             exec(text, self.names)
         return output.getvalue()
 
