@@ -21,7 +21,7 @@ def kept(value: Typed, forms: Mapping[str, str], rules: Rules) -> Typed:
         made = in_one_form(value)
         of_form(made.tree, text_forms.JSONB)
         return made
-    if rules is Rules.RISINGWAVE and is_interval(value):
+    if is_interval(value, rules):
         return value.of(of_form(interval_columns.kept(value.tree), text_forms.INTERVAL), pa.string())
     if isinstance(value.tree, exp.Column) and value.tree.name in forms:
         of_form(value.tree, forms[value.tree.name])
@@ -38,5 +38,6 @@ def interval_length(text: Expr) -> Expr:
     return Expr(interval_columns.length(interval_columns.read(text.tree)), interval_columns.LENGTH)
 
 
-def is_interval(value: Typed) -> bool:
-    return bool(value.type == interval_columns.INTERVAL)
+def is_interval(value: Typed, rules: Rules) -> bool:
+    """Whether it is one that columns hold: in Timeplus' SQL there are none."""
+    return rules is Rules.RISINGWAVE and bool(value.type == interval_columns.INTERVAL)

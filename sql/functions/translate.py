@@ -231,6 +231,7 @@ class Translator:
         return self.known(exp.Not(this=bracketed(result.tree)), pa.bool_()) if node.args.get("negate") else result
 
     def aggregate(self, node: exp.Expr) -> Typed:
+        """A call of an aggregate, with its FILTER."""
         given: list[Typed] = []
         distinct = counts_distinct(node)
 
@@ -244,23 +245,31 @@ class Translator:
             node, argument, lambda term: self.key(self(term)).tree, self.condition, self.environment.place
         )
         called = aggregate_name(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
-        if given and is_interval(given[0]) and self.dialect.rules is Rules.RISINGWAVE:
-            of_intervals = aggregated_intervals(called, tree, given[0].tree, self.environment.place)
-            if of_intervals is not None:
-                return self.known(of_intervals, INTERVAL)
-        if given and (given[0].is_list or given[0].is_struct) and (of_values := extreme(node, tree)) is not None:
-            return self.known(of_values, given[0].known_type)
-        if called in DOCUMENTS or (given and given[0].known_type == JSON and called in OF_ONE):
-            kind = JSON
-        elif given and given[0].known_type == JSON and called == "array_agg":
-            kind = pa.list_(JSON)
-        else:
-            kind = self.environment.aggregate_type(tree)
+        made = self._made_of_others(node, called, tree, given[0]) if given else None
+        if made is not None:
+            return made
+        kind = self._aggregate_type(called, tree, given)
         return self.known(self.aggregated(tree, kind, called, self.environment.place), kind)
+
+    def _made_of_others(self, node: exp.Expr, called: str, tree: exp.Expr, value: Typed) -> Typed | None:
+        """Of intervals, arrays and rows: what aggregates of other values say of them. None where none is needed."""
+        if is_interval(value, self.dialect.rules):
+            of_intervals = aggregated_intervals(called, tree, value.tree, self.environment.place)
+            return None if of_intervals is None else self.known(of_intervals, INTERVAL)
+        if value.is_list or value.is_struct:
+            of_all = extreme(node, tree)
+            return None if of_all is None else self.known(of_all, value.known_type)
+        return None
+
+    def _aggregate_type(self, called: str, tree: exp.Expr, given: Sequence[Typed]) -> pa.DataType | None:
+        of_documents = bool(given) and given[0].known_type == JSON
+        if called in DOCUMENTS or (of_documents and called in OF_ONE):
+            return JSON
+        return pa.list_(JSON) if of_documents and called == "array_agg" else self.environment.aggregate_type(tree)
 
     def key(self, value: Typed) -> Typed:
         """A value as rows are told apart by it."""
-        if self.dialect.rules is Rules.RISINGWAVE and is_interval(value):
+        if is_interval(value, self.dialect.rules):
             return value.of(interval_columns.length(value.tree), interval_columns.LENGTH)
         return self.kept(value)
 
@@ -284,8 +293,8 @@ def in_order_of(rules: Rules, value: Typed, term: exp.Expr) -> list[exp.Expr]:
     """The terms of ORDER BY for one of the dialect: Timeplus has NaN beside NULL, where the engine, as PostgreSQL, has
     it above all numbers. Intervals are in the order of their lengths.
     """
-    if term.this.meta.get(FORM) == text_forms.INTERVAL or (rules is Rules.RISINGWAVE and is_interval(value)):
-        of_text = term.this.meta.get(FORM) == text_forms.INTERVAL
+    of_text = term.this.meta.get(FORM) == text_forms.INTERVAL
+    if of_text or is_interval(value, rules):
         term.set("this", interval_columns.length(interval_columns.read(value.tree) if of_text else value.tree))
         return [term]
     if rules is not Rules.TIMEPLUS or not value.is_float:
