@@ -115,9 +115,13 @@ def _object(schema: StreamSchema, row: Mapping[str, Literal]) -> bytes:
 
 
 def _plain(value: Literal, kind: pa.DataType | None) -> Literal:
-    """A tuple, and a row whose members have no names of the struct's, take these in order; other values stay."""
+    """A map that was computed is an object. A tuple, and a row whose members have no names of the struct's, take these
+    in order; other values stay.
+    """
     if kind is not None and pa.types.is_list(kind) and isinstance(value, list):
         return [_plain(element, kind.value_type) for element in value]
+    if kind is not None and pa.types.is_map(kind) and isinstance(value, list):
+        return {str(key): _plain(item, kind.item_type) for key, item in value}
     if kind is None or not pa.types.is_struct(kind):
         return value
     fields = [kind.field(index) for index in range(kind.num_fields)]

@@ -11,7 +11,7 @@ from dovetail.changelog.formats import text_forms
 from dovetail.sql.expressions.expression import Expr, of_form
 from dovetail.sql.functions import interval_columns
 from dovetail.sql.functions.documents import JSON, in_one_form
-from dovetail.sql.functions.typed import Typed
+from dovetail.sql.functions.typed import Typed, filled
 from dovetail.sql.syntax.rules import Rules
 
 
@@ -23,9 +23,16 @@ def kept(value: Typed, forms: Mapping[str, str], rules: Rules) -> Typed:
         return made
     if is_interval(value, rules):
         return value.of(of_form(interval_columns.kept(value.tree), text_forms.INTERVAL), pa.string())
+    if rules is Rules.RISINGWAVE and isinstance(value.tree, exp.Column) and value.is_map:
+        return value.of(entries_in_order(value.tree), value.type)
     if isinstance(value.tree, exp.Column) and value.tree.name in forms:
         of_form(value.tree, forms[value.tree.name])
     return value
+
+
+def entries_in_order(tree: exp.Expr) -> exp.Expr:
+    """A map as functions make it, its entries in the order of the keys; that of a record has them as they came."""
+    return filled("map_from_entries(list_sort(map_entries({0})))", [tree])
 
 
 def seen_as(column: Expr) -> pa.DataType:

@@ -33,7 +33,7 @@ _PARTS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "timeplus-texts.md": ("texts", "patterns", "encodings", "URLs and addresses", "JSON"),
         "timeplus-times.md": ("times", "arrays", "tuples and maps"),
     },
-    "RisingWave": {"risingwave.md": ("numbers", "text", "conditions", "times", "json", "arrays", "rows")},
+    "RisingWave": {"risingwave.md": ("numbers", "text", "conditions", "times", "json", "arrays", "maps", "rows")},
 }
 """The pages of each dialect in ``docs/functions/``, with the groups that stand on them."""
 _APART = """## Dictionaries and aggregates

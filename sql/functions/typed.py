@@ -109,6 +109,8 @@ def _stored(kind: pa.DataType) -> pa.DataType:
         return kind.storage_type
     if pa.types.is_list(kind):
         return pa.list_(_stored(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_stored(kind.key_type), _stored(kind.item_type))
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_stored(field.type)) for field in kind])
     return kind

@@ -108,6 +108,27 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
         written = exp.Literal.string(self._prev.text)
         return exp.Interval(this=written, unit=self._unit())
 
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+        """``MAP {'a': 1}`` too, where a value may begin."""
+        if self._next is not None and self._next.token_type == TokenType.L_BRACE and self._match(TokenType.MAP):
+            return self._parse_column_ops(self._parse_map())
+        return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _parse_map(self) -> exp.VarMap:
+        self._match(TokenType.L_BRACE)
+        at_end = self._match(TokenType.R_BRACE)
+        pairs = [] if at_end else self._parse_csv(self._parse_map_pair)
+        if not at_end and not self._match(TokenType.R_BRACE):
+            self.raise_error("expected } behind the entries of a map")
+        keys, items = ([pair[place] for pair in pairs] for place in (0, 1))
+        return self.expression(exp.VarMap(keys=exp.Array(expressions=keys), values=exp.Array(expressions=items)))
+
+    def _parse_map_pair(self) -> tuple[exp.Expr | None, exp.Expr | None]:
+        key = self._parse_disjunction()
+        if not self._match(TokenType.COLON):
+            self.raise_error("expected : behind the key of a map")
+        return key, self._parse_disjunction()
+
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         """``|x| x * 2`` among the arguments of a call."""
         if not self._match(TokenType.PIPE):

@@ -177,6 +177,8 @@ def _array(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
 
 def _map(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
     key, value = _member_types(cursor, written, rules, 2)
+    if rules is Rules.RISINGWAVE and not (pa.types.is_integer(key) or pa.types.is_string(key)):
+        cursor.fail("a map has keys of varchar, smallint, int or bigint", offset=written.offset)
     return pa.map_(key, value)
 
 

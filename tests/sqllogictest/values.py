@@ -80,7 +80,7 @@ def text(value: Any, kind: pa.DataType, nested: bool = False) -> str:
 
 
 def _float(value: float, kind: pa.DataType) -> str:
-    shown = str(np.float32(value)) if pa.types.is_float32(kind) else repr(float(value))
+    shown = (str(np.float32(value)) if pa.types.is_float32(kind) else repr(float(value))).removesuffix(".0")
     return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(shown, shown)
 
 

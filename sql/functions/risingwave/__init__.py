@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from dovetail.sql.functions.registry import Registry, Table
-from dovetail.sql.functions.risingwave import arrays, conditions, json, numbers, series, text, times
+from dovetail.sql.functions.risingwave import arrays, conditions, json, maps, numbers, series, text, times
 from dovetail.sql.functions.risingwave.refusals import REFUSED
 from dovetail.sql.functions.risingwave.signatures import compiled
 
@@ -17,6 +17,7 @@ GROUPS: Mapping[str, Table] = {
     "times": times.FUNCTIONS,
     "json": json.FUNCTIONS,
     "arrays": arrays.FUNCTIONS,
+    "maps": maps.FUNCTIONS,
     "rows": series.FUNCTIONS,
 }
 

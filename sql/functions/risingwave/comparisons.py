@@ -55,6 +55,8 @@ _OF_KEYS = ("=", "IS NOT DISTINCT FROM")
 def comparable(values: Sequence[Typed]) -> list[Typed]:
     """The values so that the engine's comparison is PostgreSQL's."""
     kind = kind_in_common("a comparison", values)
+    if pa.types.is_map(kind):
+        raise SqlError("maps are not compared", fix="compare documents: to_jsonb(a) = to_jsonb(b)")
     kinds = {kind_of(value) for value in values}
     if is_number(kind) and not (kinds & {REAL, DOUBLE}):
         # The engine compares integers and numerics exactly.

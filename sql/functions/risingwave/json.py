@@ -13,6 +13,7 @@ from dovetail.changelog.errors import SqlError
 from dovetail.sql.functions.documents import JSON, in_one_form, no_document
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.signatures import argument
+from dovetail.sql.functions.risingwave.values import map_entries
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -180,6 +181,12 @@ def to_json(value: Typed) -> exp.Expr:
             "coalesce('[' || array_to_string(list_transform({0}, lambda e_: {1}), ',') || ']', 'null')",
             [value.tree, inner],
         )
+    if pa.types.is_map(kind):
+        members = map_entries.by_entry(
+            value,
+            lambda key, item: filled("CAST(to_json({0}) AS VARCHAR) || ':' || {1}", [text_of(key).tree, to_json(item)]),
+        )
+        return filled("coalesce('{' || array_to_string({0}, ',') || '}', 'null')", [members])
     if pa.types.is_struct(kind):
         names = [kind.field(index).name for index in range(kind.num_fields)]
         fields = [

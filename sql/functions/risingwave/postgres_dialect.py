@@ -13,7 +13,7 @@ from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import COMMON, as_uuid
 from dovetail.sql.functions.registry import Registry
-from dovetail.sql.functions.risingwave import arithmetic, comparisons, functions, json
+from dovetail.sql.functions.risingwave import arithmetic, comparisons, functions, json, maps
 from dovetail.sql.functions.risingwave.values import intervals
 from dovetail.sql.functions.risingwave.values.casts import cast, to_numeric, unified
 from dovetail.sql.functions.risingwave.values.kinds import (
@@ -29,6 +29,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
+from dovetail.sql.functions.risingwave.values.map_entries import map_kind
 from dovetail.sql.functions.translate import Translator, Visit
 from dovetail.sql.functions.typed import Typed, bracketed, filled
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
@@ -140,6 +141,8 @@ def type_of(written: exp.DataType) -> pa.DataType:
         return pa.list_(type_of(written.expressions[0]))
     if written.is_type(exp.DType.STRUCT):
         return pa.struct([(part.name, type_of(part.args["kind"])) for part in written.expressions])
+    if written.is_type(exp.DType.MAP) and len(written.expressions) == 2:
+        return map_kind(*(type_of(part) for part in written.expressions))
     text = written.sql(dialect=RisingWaveQueries).lower()
     return arrow("varchar" if text.startswith(("varchar", "char", "text")) else text, Rules.RISINGWAVE)
 
@@ -152,6 +155,8 @@ def _cast(translator: Translator, node: exp.Expr) -> Typed:
     if isinstance(array, exp.Array) and written.is_type(exp.DType.ARRAY) and written.expressions:
         # Of an array that is written out each element is cast by itself.
         return _elements(translator, array, type_of(written))
+    if isinstance(array, exp.VarMap) and written.is_type(exp.DType.MAP) and not array.args["keys"].expressions:
+        return maps.empty(translator(exp.Null()), type_of(written))
     if written.is_type(exp.DType.UUID):
         return as_uuid(translator, node.this)
     value = translator(node.this)
@@ -334,12 +339,20 @@ def _extract(translator: Translator, node: exp.Expr) -> Typed:
 def _bracket(translator: Translator, node: exp.Expr) -> Typed:
     [index] = node.expressions
     value = translator(node.this)
+    if value.is_map:
+        return call(translator, "map_access", [value, translator(index)])
     if isinstance(index, exp.Slice):
         low, high = (
             translator(one) if one is not None else translator(exp.Null()) for one in (index.this, index.expression)
         )
         return call(translator, "array_slice", [value, low, high])
     return call(translator, "array_element", [value, translator(index)])
+
+
+def _var_map(translator: Translator, node: exp.Expr) -> Typed:
+    """``MAP {key: value, ..}``"""
+    keys, items = ([translator(one) for one in node.args[part].expressions] for part in ("keys", "values"))
+    return maps.written(keys, items)
 
 
 def _dot(translator: Translator, node: exp.Expr) -> Typed:
@@ -444,6 +457,7 @@ _VISITS: Mapping[type[exp.Expr], Visit] = {
     exp.Interval: _interval,
     exp.Extract: _extract,
     exp.Bracket: _bracket,
+    exp.VarMap: _var_map,
     exp.Dot: _dot,
     exp.Tuple: _row,
     exp.Struct: _struct,

@@ -34,12 +34,16 @@ _WRITTEN = (
     "'day' | 'hour' | 2 | 1 | '%Y' | 'a' | '(a)' | 'int32' | 'sum' | 'UTC' | '%{INT:n}' | (1, 2) | map('a', 2)"
     " | INTERVAL 1 DAY"
 )
-_WRITTEN_OF_TABLES = "'day' | 'hour' | 2 | 1 | 'YYYY' | 'a' | 'hex' | 'UTC' | '{\"a\": 1}' | INTERVAL '1 day' | 'utf8'"
+_WRITTEN_OF_TABLES = (
+    "'day' | 'hour' | 2 | 1 | 'YYYY' | 'a' | 'hex' | 'UTC' | '{\"a\": 1}' | INTERVAL '1 day' | 'utf8' | MAP {'a': 1}"
+    " | ARRAY[ROW('a', 1)]"
+)
 """What some functions take in no other form."""
 _OF_NAME = {
     "(text, parts)": "s, ['a', 'b']",
     "(text, patterns)": "s, ['a', 'b']",
     "(array, |x| value)": "ai, |x| x IS NULL",
+    "(map, |k, v| condition)": "MAP {'a': 1, 'b': i4}, |k, v| v > 1",
 }
 """What is as good as never chosen at random."""
 _LAMBDAS = "x -> x > 1 | (x, y) -> x + y | (k, v) -> v > 1 | (k, v) -> (k, v)"

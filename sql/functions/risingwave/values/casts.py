@@ -11,7 +11,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.formats.text_forms import jsonb_text
 from dovetail.sql.functions.documents import JSON, no_document
-from dovetail.sql.functions.risingwave.values import byte_strings, intervals, texts
+from dovetail.sql.functions.risingwave.values import byte_strings, intervals, map_entries, texts
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
@@ -141,6 +141,8 @@ def _conversion(have: pa.DataType, kind: pa.DataType) -> Convert:
         return _elementwise
     if pa.types.is_struct(have) and pa.types.is_struct(kind):
         return _fieldwise
+    if pa.types.is_map(have) and pa.types.is_map(kind):
+        return _entrywise
     family = TEXT if have == TEXT else JSON if have == JSON else None
     if family is TEXT:
         return _from_text
@@ -179,6 +181,13 @@ def _measured(text: exp.Expr, kind: pa.DataType) -> exp.Expr:
 def _elementwise(value: Typed, kind: pa.DataType) -> exp.Expr:
     element = value.of(exp.column("e_"), kind_of(value).value_type)
     return filled("list_transform({0}, lambda e_: {1})", [value.tree, cast(element, kind.value_type).tree])
+
+
+def _entrywise(value: Typed, kind: pa.DataType) -> exp.Expr:
+    entries = map_entries.by_entry(
+        value, lambda key, item: map_entries.row_of(cast(key, kind.key_type).tree, cast(item, kind.item_type).tree)
+    )
+    return map_entries.from_entries(entries, kind)
 
 
 def _fieldwise(value: Typed, kind: pa.DataType) -> exp.Expr | None:

@@ -36,6 +36,8 @@ def name_of(kind: pa.DataType) -> str:
         return "numeric"
     if pa.types.is_list(kind):
         return f"{name_of(kind.value_type)}[]"
+    if pa.types.is_map(kind):
+        return f"map({name_of(kind.key_type)}, {name_of(kind.item_type)})"
     if pa.types.is_null(kind):
         return "NULL"
     return _NAMES.get(kind, str(kind))
@@ -48,6 +50,8 @@ def engine_name(kind: pa.DataType) -> str:
         return "TEXT"
     if pa.types.is_list(kind):
         return f"{engine_name(kind.value_type)}[]"
+    if pa.types.is_map(kind):
+        return f"MAP({engine_name(kind.key_type)}, {engine_name(kind.item_type)})"
     if pa.types.is_struct(kind):
         parts = [f"{exp.to_identifier(field.name, quoted=True).sql()} {engine_name(field.type)}" for field in kind]
         return f"STRUCT({', '.join(parts)})"
@@ -81,6 +85,8 @@ def standard(kind: pa.DataType) -> pa.DataType:
         return pa.decimal128(min(kind.precision, NUMERIC_DIGITS), kind.scale)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.list_(standard(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(standard(kind.key_type), standard(kind.item_type))
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, standard(field.type)) for field in kind])
     return kind
@@ -146,6 +152,9 @@ def common_kind(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     if all(pa.types.is_list(kind) for kind in kinds):
         inner = common_kind([kind.value_type for kind in kinds])
         return None if inner is None else pa.list_(inner)
+    if all(pa.types.is_map(kind) for kind in kinds):
+        key, item = common_kind([kind.key_type for kind in kinds]), common_kind([kind.item_type for kind in kinds])
+        return None if key is None or item is None else pa.map_(key, item)
     if all(pa.types.is_struct(kind) and kind.num_fields == first.num_fields for kind in kinds):
         return _common_row(kinds)
     return None

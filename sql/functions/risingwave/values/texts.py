@@ -10,6 +10,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.functions.documents import JSON, in_one_form
 from dovetail.sql.functions.interval_columns import interval_text
+from dovetail.sql.functions.risingwave.values import map_entries
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
@@ -64,7 +65,9 @@ def _written(value: Typed, kind: pa.DataType) -> exp.Expr:
         return _list_text(value, kind)
     if pa.types.is_decimal(kind):
         return _numeric_text(value.tree, kind)
-    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+    if pa.types.is_map(kind):
+        return _map_text(value)
+    if pa.types.is_struct(kind):
         raise SqlError(f"a {name_of(kind)} has no text", fix="name one of its fields")
     return filled("CAST({0} AS VARCHAR)", [value.tree])
 
@@ -124,6 +127,15 @@ def _list_text(value: Typed, kind: pa.DataType) -> exp.Expr:
         "'{' || array_to_string(list_transform({0}, lambda e_: coalesce({1}, 'NULL')), ',') || '}'",
         [value.tree, element],
     )
+
+
+def _map_text(value: Typed) -> exp.Expr:
+    """``{a:1,b:NULL}``"""
+    entries = map_entries.by_entry(
+        map_entries.in_order(value),
+        lambda key, item: filled("{0} || ':' || coalesce({1}, 'NULL')", [text_of(key).tree, output_of(item).tree]),
+    )
+    return filled("'{' || array_to_string({0}, ',') || '}'", [entries])
 
 
 def _plain(kind: pa.DataType) -> bool:

@@ -13,7 +13,7 @@ import sqlglot
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.registry import Function, Registry
-from dovetail.sql.functions.risingwave import functions, series
+from dovetail.sql.functions.risingwave import functions, maps, series
 from dovetail.sql.functions.risingwave.postgres_dialect import RisingWaveDialect
 from dovetail.sql.functions.translate import Translator
 from dovetail.sql.functions.typed import Typed
@@ -32,6 +32,7 @@ def translated(text: str, dialect: RisingWaveDialect | None = None) -> Typed:
 
 UNKNOWN_TO_POSTGRESQL = {
     *("gamma", "lgamma", "array_transform", "array_join"),
+    *(name for row in maps.FUNCTIONS for name in row.names),
     *("array_overlaps", "array_is_overlap", "array_is_intersect"),
 }
 """PostgreSQL, at least the release that is asked, has none of them: test_unknown_to_postgresql.py."""
