@@ -16,16 +16,19 @@ from sqlglot import exp
 class SetFunction(NamedTuple):
     """arrays   the functions that give the columns of its rows as arrays
     columns  what they are called; none: the one column is called as the function is, or as its alias
+    gives_arrays  its values are arrays, where UNNEST of arrays within arrays would give the elements of these
     """
 
     arrays: Sequence[str]
     columns: Sequence[str] = ()
+    gives_arrays: bool = False
 
 
 SET_FUNCTIONS: Mapping[str, SetFunction] = {
     "generate_series": SetFunction(["series_to_array"]),
     "range": SetFunction(["range_to_array"]),
     "generate_subscripts": SetFunction(["subscripts_to_array"]),
+    "regexp_matches": SetFunction(["regexp_matches_to_array"], gives_arrays=True),
     "regexp_split_to_table": SetFunction(["regexp_split_to_array"]),
     "string_to_table": SetFunction(["string_to_array"]),
     "jsonb_array_elements": SetFunction(["jsonb_to_array"], ["value"]),
@@ -34,6 +37,7 @@ SET_FUNCTIONS: Mapping[str, SetFunction] = {
     "jsonb_each": SetFunction(["jsonb_keys", "jsonb_values"], ["key", "value"]),
     "jsonb_each_text": SetFunction(["jsonb_keys", "jsonb_text_values"], ["key", "value"]),
 }
+GIVES_ARRAYS = "gives_arrays"
 _PLACES = "ordinals_to_array"
 _ORDINALITY = "ordinality"
 
@@ -44,7 +48,13 @@ def set_function(call: exp.Expr | None) -> SetFunction | None:
 
 
 def arrays_of(call: exp.Anonymous, function: SetFunction) -> list[exp.Expr]:
-    return [exp.Anonymous(this=name, expressions=[one.copy() for one in call.expressions]) for name in function.arrays]
+    """Calls of the functions that give its columns; ``meta`` says of one whether its elements are arrays."""
+    made: list[exp.Expr] = [
+        exp.Anonymous(this=name, expressions=[one.copy() for one in call.expressions]) for name in function.arrays
+    ]
+    for one in made:
+        one.meta[GIVES_ARRAYS] = function.gives_arrays
+    return made
 
 
 def as_unnest(item: exp.Expr) -> exp.Expr:

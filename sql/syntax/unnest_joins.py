@@ -175,6 +175,11 @@ def _array(call: exp.Expr) -> exp.Expr:
     function = set_function(call)
     if function is None:
         array: exp.Expr = call.expressions[0].copy()
-        return array
+        several = set_function(array)
+        if several is None or len(several.arrays) > 1:
+            return array
+        # Of rows that are arrays: the elements of all of them.
+        assert isinstance(array, exp.Anonymous)
+        return arrays_of(array, several._replace(gives_arrays=False))[0]
     assert isinstance(call, exp.Anonymous)
     return arrays_of(call, function)[0]

@@ -23,6 +23,7 @@ from dovetail.sql.functions.aggregate_calls import aggregates_in
 from dovetail.sql.functions.typed import filled
 from dovetail.sql.plan.nodes import ArrayJoin, Static
 from dovetail.sql.syntax.dialect import ARRAY
+from dovetail.sql.syntax.set_functions import GIVES_ARRAYS
 from dovetail.sql.syntax.unnest_joins import REFUSED, TABLE, UNNAMED
 
 CLAUSE = "ARRAY JOIN"
@@ -71,7 +72,11 @@ class JoinedArray:
 
 
 def flattened(array: JoinedArray, tree: exp.Expr, kind: pa.DataType) -> tuple[exp.Expr, pa.DataType]:
-    """An array in the engine's SQL, with its type. UNNEST gives the elements of the innermost ones."""
+    """An array in the engine's SQL, with its type. UNNEST gives the elements of the innermost ones, a
+    function of several rows its own.
+    """
+    if array.expression.meta.get(GIVES_ARRAYS):
+        return tree, kind
     while array.table and pa.types.is_list(kind) and pa.types.is_list(kind.value_type):
         tree, kind = filled("flatten({0})", [tree]), kind.value_type
     return tree, kind

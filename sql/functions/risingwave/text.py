@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.functions.arguments import written_text
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
-from dovetail.sql.functions.risingwave.comparisons import pattern_tree
+from dovetail.sql.functions.risingwave import patterns
 from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.byte_strings import escaped, unescaped
 from dovetail.sql.functions.risingwave.values.casts import cast
@@ -28,9 +27,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
 from dovetail.sql.functions.risingwave.values.texts import output_of
 from dovetail.sql.functions.sizes import LARGEST, sized
 from dovetail.sql.functions.typed import Typed, filled
-
-_GROUPS = "a group that took no part in the match is '', not NULL"
-_LEFTMOST = "of alternatives the first that matches is taken, as RisingWave does, not the longest"
 
 
 def _concat(given: Sequence[Typed]) -> Typed:
@@ -118,7 +114,7 @@ def _size(of_text: str, of_bytes: str) -> Build:
 def _substring(given: Sequence[Typed]) -> Typed:
     """From a position, as many characters; positions before the first count too. Or what a pattern matches."""
     if len(given) == 2 and (kind_of(given[1]) == TEXT):
-        return _matched_part(given)
+        return patterns.matched_part(given)
     if kind_of(given[0]) == BYTES:
         value, part = given[0], "unhex(substring(hex({0}), 2 * %s - 1%s))"
         from_start, some = part % (_FIRST, ""), part % (_FIRST, f", 2 * {_SIZE}")
@@ -136,75 +132,6 @@ def _substring(given: Sequence[Typed]) -> Typed:
 _FIRST = "greatest(CAST({1} AS BIGINT), 1)"
 _SIZE = f"greatest(CAST({{1}} AS BIGINT) + {{2}} - {_FIRST}, 0)"
 """Where a part begins, and how long it is, that may be said to begin before the first position."""
-
-
-def _groups(pattern: str) -> int:
-    """How many groups of a pattern are counted."""
-    return len(re.findall(r"\((?!\?)", re.sub(r"\\.|\[[^]]*+\]?", "", pattern)))
-
-
-def _matched_part(given: Sequence[Typed]) -> Typed:
-    text, pattern = argument(given[0], "text"), written_text(given[1], "its pattern")
-    which = 1 if _groups(pattern) else 0
-    template = f"CASE WHEN regexp_matches({{0}}, {{1}}, 's') THEN regexp_extract({{0}}, {{1}}, {which}, 's') END"
-    return typed(text, template, [text.tree, pattern_tree(given[1])], TEXT)
-
-
-def _flags(given: Sequence[Typed], position: int, allowed: str = "gi") -> str:
-    """Those of the engine; there, a point matches a line's end only where it is asked to."""
-    if len(given) <= position:
-        return "s"
-    flags = written_text(given[position], "its flags")
-    for flag in flags:
-        if flag not in allowed + "cs":
-            raise Unfit(f"knows the flags {', '.join(allowed)}, not '{flag}'")
-    # Of i and c the last one counts.
-    case_flag = [flag for flag in flags if flag in "ic"][-1:]
-    return "s" + "g" * ("g" in flags) + "i" * (case_flag == ["i"])
-
-
-def _regexp_replace(given: Sequence[Typed]) -> Typed:
-    """The first match, all with the flag g; ``\\1`` is its first group, ``\\&`` the match."""
-    text, by = argument(given[0], "text"), given[2]
-    if isinstance(by.literal, str):
-        tree: exp.Expr = quoted(re.sub(r"\\(.)", lambda found: "\\0" if found[1] == "&" else found[0], by.literal))
-    else:
-        tree = argument(by, "text").tree
-    return typed(
-        text,
-        f"regexp_replace({{0}}, {{1}}, {{2}}, '{_flags(given, 3)}')",
-        [text.tree, pattern_tree(given[1]), tree],
-        TEXT,
-    )
-
-
-def _regexp_match(given: Sequence[Typed]) -> Typed:
-    """The groups of the first match, or the match where there are none; NULL where nothing matches."""
-    text, pattern, flags = argument(given[0], "text"), written_text(given[1], "its pattern"), _flags(given, 2, "i")
-    numbers = range(1, _groups(pattern) + 1) if _groups(pattern) else [0]
-    parts = ", ".join(f"regexp_extract({{0}}, {{1}}, {number}, '{flags}')" for number in numbers)
-    template = f"CASE WHEN regexp_matches({{0}}, {{1}}, '{flags}') THEN [{parts}] END"
-    return typed(text, template, [text.tree, pattern_tree(given[1])], pa.list_(TEXT))
-
-
-def _regexp_count(given: Sequence[Typed]) -> Typed:
-    text, flags = argument(given[0], "text"), _flags(given, 3, "i")
-    if len(given) > 2:
-        start = argument(given[2], "int")
-        if "^" in str(given[1].literal).replace("[^", ""):
-            raise Unfit("counts from a start what has no ^: its place is the beginning of the text")
-        text = typed(text, "CASE WHEN {1} > 0 THEN substring({0}, {1}) END", [text.tree, start.tree], TEXT)
-    return typed(
-        text,
-        f"CAST(len(regexp_extract_all({{0}}, {{1}}, 0, '{flags}')) AS INTEGER)",
-        [text.tree, pattern_tree(given[1])],
-        INT,
-    )
-
-
-def _regexp_split(given: Sequence[Typed]) -> Typed:
-    text = argument(given[0], "text")
-    return typed(text, "string_split_regex({0}, {1}, 's')", [text.tree, pattern_tree(given[1])], pa.list_(TEXT))
 
 
 _WORDS = (
@@ -345,11 +272,7 @@ FUNCTIONS: Table = (
     Row("quote_nullable(text)", "in quotes, or NULL", _quote_nullable),
     Row("quote_ident(text)", "as a name is written", _IDENTIFIER, TEXT, takes="text",
         differs="words of SQL stand without quotes"),
-    Row("regexp_replace(text, pattern, by[, flags])", "the first match replaced, all with the flag g",
-        _regexp_replace, differs=_LEFTMOST),
-    Row("regexp_match(text, pattern[, flags])", "the groups of the first match", _regexp_match, differs=_GROUPS),
-    Row("regexp_count(text, pattern[, start[, flags]])", "how many matches there are", _regexp_count),
-    Row("regexp_split_to_array(text, pattern)", "the parts between the matches", _regexp_split),
+    *patterns.FUNCTIONS,
     Row("encode(bytes, form)", "bytes as hex, base64 or escape", _encode),
     Row("decode(text, form)", "the bytes that hex, base64 or escape stands for", _decode),
     Row("md5(text)", "the MD5 digest in hexadecimal digits", _digest("md5", text=True)),
