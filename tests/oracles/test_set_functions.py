@@ -44,6 +44,8 @@ QUERIES = (
     "SELECT * FROM generate_series(1, 2.5)",
     "SELECT * FROM generate_series(timestamp '2026-01-01', timestamp '2026-01-02', interval '7 hours')",
     "SELECT * FROM generate_series(timestamp '2026-01-02', timestamp '2026-01-01', interval '-12 hours')",
+    "SELECT g AT TIME ZONE 'UTC' FROM generate_series('2026-01-01'::timestamptz, '2026-01-02', '7 hours') AS g",
+    "SELECT g AT TIME ZONE 'UTC' FROM generate_series('2026-03-28 00:00+00', '2026-03-31', interval '1 day') AS g",
     "SELECT t.id, g.i, g.n FROM t, generate_series(1, t.id) WITH ORDINALITY AS g(i, n) WHERE t.id < 6",
     "SELECT t.id, g.i FROM t LEFT JOIN generate_series(2, 3) AS g(i) ON g.i = t.id",
     "SELECT t.id, g.i FROM t FULL JOIN generate_series(2, 14) AS g(i) ON g.i = t.id",

@@ -190,8 +190,11 @@ def _of_times(sign: str, left: Typed, right: Typed) -> Typed | None:
     one, other = kind_of(left), kind_of(right)
     if sign == "+" and one not in _MOVED and other in _MOVED:
         return _of_times(sign, right, left)
-    if sign == "*" and is_number(one) and other == INTERVAL:
+    if sign == "*" and is_number(one) and other in (INTERVAL, CLOCK):
         return _of_times(sign, right, left)
+    if sign in "*/" and one == CLOCK and is_number(other):
+        # Of a time of day, that is of its length.
+        left, one = cast(left, INTERVAL), INTERVAL
     made = _TIMES.get((one, sign, _integer(other)))
     return None if made is None else typed(left, made[0], [left.tree, right.tree], made[1])
 
@@ -222,6 +225,10 @@ _TIMES: Mapping[tuple[pa.DataType, str, pa.DataType | str], tuple[str, pa.DataTy
     (DATE, "-", INTERVAL): ("CAST({0} AS TIMESTAMP) - {1}", LOCAL),
     (DATE, "+", CLOCK): (
         "CAST({0} AS TIMESTAMP) + to_microseconds(date_diff('microsecond', TIME '00:00:00', {1}))",
+        LOCAL,
+    ),
+    (CLOCK, "+", DATE): (
+        "CAST({1} AS TIMESTAMP) + to_microseconds(date_diff('microsecond', TIME '00:00:00', {0}))",
         LOCAL,
     ),
     (LOCAL, "+", INTERVAL): ("{0} + {1}", LOCAL),

@@ -18,6 +18,7 @@ from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
+    CLOCK,
     DOUBLE,
     REAL,
     TEXT,
@@ -54,6 +55,8 @@ _OF_KEYS = ("=", "IS NOT DISTINCT FROM")
 
 def comparable(values: Sequence[Typed]) -> list[Typed]:
     """The values so that the engine's comparison is PostgreSQL's."""
+    if {kind_of(value) for value in values if not is_unknown(value)} == {CLOCK, INTERVAL}:
+        values = [cast(value, INTERVAL) for value in values]
     kind = kind_in_common("a comparison", values)
     if pa.types.is_map(kind):
         raise SqlError("maps are not compared", fix="compare documents: to_jsonb(a) = to_jsonb(b)")

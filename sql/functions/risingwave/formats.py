@@ -95,6 +95,45 @@ def written(value: exp.Expr, form: str) -> exp.Expr:
     return filled(" || ".join(f"{{{index}}}" for index in range(len(pieces))), pieces)
 
 
+_HOUR = "hour({0})"
+_OF_INTERVAL: dict[str, tuple[int, str]] = {
+    "YYYY": (4, "year({0})"), "YY": (2, "year({0}) % 100"), "MM": (2, "month({0})"), "HH24": (2, _HOUR),
+    "HH12": (2, f"CASE WHEN {_HOUR} % 12 = 0 THEN 12 ELSE {_HOUR} % 12 END"), "MI": (2, "minute({0})"),
+    "SS": (2, "second({0})"),
+}  # fmt: skip
+_OF_INTERVAL["HH"] = _OF_INTERVAL["HH12"]
+_UNSIGNED: dict[str, str] = {
+    "DD": "printf('%02d', day({0}))", "MS": "printf('%03d', millisecond({0}) % 1000)",
+    "US": "printf('%06d', microsecond({0}) % 1000000)",
+}  # fmt: skip
+"""Parts of an interval whose sign takes the place of a digit; that of the others stands before their digits."""
+_HALVES = {
+    half: f"CASE WHEN {_HOUR} % 24 >= 12 THEN '{letter}{half[1]}' ELSE '{first}{half[1]}' END"
+    for half, letter, first in (("AM", "P", "A"), ("PM", "P", "A"), ("am", "p", "a"), ("pm", "p", "a"))
+}
+_SIGNED_BY = {"YY": "year({0})", "HH": _HOUR, "HH12": _HOUR}
+"""A part whose width is that of another one's sign."""
+
+
+def of_interval(value: exp.Expr, form: str) -> exp.Expr:
+    """The text of an interval. Raises Unfit for what it has no part of."""
+    pieces: list[exp.Expr] = [filled("CASE WHEN {0} IS NOT NULL THEN '' END", [value])]
+    for name, known in _parts(form):
+        plain = name.removeprefix("FM")
+        if not known:
+            pieces.append(quoted(name))
+        elif plain in _OF_INTERVAL:
+            width, part = _OF_INTERVAL[plain]
+            sign = _SIGNED_BY.get(plain, part)
+            padded = f"printf(CASE WHEN {sign} < 0 THEN '%0{width + 1}d' ELSE '%0{width}d' END, {part})"
+            pieces.append(filled(f"CAST({part} AS VARCHAR)" if plain != name else padded, [value]))
+        elif plain in _UNSIGNED or plain in _HALVES:
+            pieces.append(filled(_UNSIGNED.get(plain) or _HALVES[plain], [value]))
+        else:
+            raise Unfit(f"has no '{plain}' of an interval; it has {' '.join([*_OF_INTERVAL, *_UNSIGNED, *_HALVES])}")
+    return filled(" || ".join(f"{{{index}}}" for index in range(len(pieces))), pieces)
+
+
 def _trimmed(piece: exp.Expr) -> exp.Expr:
     """Without blanks at its end and zeros at its beginning."""
     return filled("regexp_replace(rtrim({0}), '^0+(.)', '\\1')", [piece])

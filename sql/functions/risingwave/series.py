@@ -15,6 +15,7 @@ from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
     DATE,
+    INSTANT,
     INT,
     INTERVAL,
     LOCAL,
@@ -23,6 +24,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     is_unknown,
     kind_of,
     name_of,
+    quoted,
     typed,
 )
 from dovetail.sql.functions.sizes import LARGEST
@@ -51,8 +53,12 @@ def _series(name: str) -> Build:
     def build(given: Sequence[Typed]) -> Typed:
         _expect_bounded(given)
         kinds = [kind_of(value) for value in given if not is_unknown(value)]
+        if INSTANT in kinds or kinds == [INTERVAL]:
+            return _of_instants(name, given)
         if any(kind in (LOCAL, DATE) for kind in kinds):
             return _of_times(name, given)
+        if len(given) > 3:
+            raise Unfit("takes a zone where it begins with a timestamptz")
         if any(pa.types.is_decimal(kind) for kind in kinds):
             return _of_decimals(name, given, next(kind for kind in kinds if pa.types.is_decimal(kind)))
         for kind in kinds:
@@ -85,6 +91,17 @@ def _of_decimals(name: str, given: Sequence[Typed], kind: pa.DataType) -> Typed:
     last = "true" if name == "generate_series" else "v_ <> {1}"
     template = _EXACT.replace("{kind}", engine_name(kind)).replace("{last}", last)
     return typed(given[0], template, [trees[0], trees[1], step], pa.list_(kind))
+
+
+def _of_instants(name: str, given: Sequence[Typed]) -> Typed:
+    """By the clocks of a zone, UTC without one: a day there may have 23 hours."""
+    zone = argument(given[3], "text").tree if len(given) > 3 else quoted("UTC")
+    ends = [
+        typed(given[0], "timezone({0}, {1})", [zone, argument(value, "instant").tree], LOCAL) for value in given[:2]
+    ]
+    local = _of_times(name, [*ends, *given[2:3]])
+    template = "list_transform({0}, lambda t_: timezone({1}, t_))"
+    return typed(local, template, [local.tree, zone], pa.list_(INSTANT))
 
 
 def _of_times(name: str, given: Sequence[Typed]) -> Typed:
@@ -142,8 +159,9 @@ _MEMBER_TEXTS = "CASE WHEN json_type({0}) = 'OBJECT' THEN json_extract_string({0
 _KEYS = "CASE WHEN json_type({0}) = 'OBJECT' THEN json_keys({0}) END"
 
 FUNCTIONS: Table = (
-    Row("series_to_array(first, last[, step])", f"what generate_series gives, {_BOUND}", _series("generate_series")),
-    Row("range_to_array(first, end[, step])", f"what range gives, which ends before its end; {_BOUND}",
+    Row("series_to_array(first, last[, step[, zone]])", f"what generate_series gives, {_BOUND}",
+        _series("generate_series")),
+    Row("range_to_array(first, end[, step[, zone]])", f"what range gives, which ends before its end; {_BOUND}",
         _series("range")),
     Row("subscripts_to_array(array[, 1])", "the places of the elements, from 1", _subscripts),
     Row("ordinals_to_array(array, ..)", "1, 2, .. to the length of the longest", _ordinals),

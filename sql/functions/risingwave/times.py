@@ -164,6 +164,8 @@ def _date_trunc(given: Sequence[Typed]) -> Typed:
         return _of_any_field(given)
     field, value = _field(given[0]), given[1]
     kind = kind_of(value)
+    if kind == CLOCK:
+        kind, value = INTERVAL, cast(value, INTERVAL)
     if kind == INTERVAL:
         if field == "week" or field not in (*_UNITS, "decade", *_LONG):
             raise Unfit(f"takes no {field} of an interval")
@@ -188,7 +190,7 @@ def _of_any_field(given: Sequence[Typed]) -> Typed:
     """By a field that each row tells."""
     told = argument(given[0], "text")
     fields = [*_UNITS, "decade", *_LONG]
-    if kind_of(given[1]) == INTERVAL:
+    if kind_of(given[1]) in (INTERVAL, CLOCK):
         fields.remove("week")
     choices = [_date_trunc([Typed(quoted(field), told.ask, TEXT, field), *given[1:]]) for field in fields]
     names = {name: fields.index(field) for name, field in _SINGULAR.items() if field in fields}
@@ -232,6 +234,9 @@ def _to_date(given: Sequence[Typed]) -> Typed:
 
 def _to_char(given: Sequence[Typed]) -> Typed:
     value = given[0]
+    if kind_of(value) in (INTERVAL, CLOCK) and not is_unknown(value):
+        form = written_text(given[1], "its format")
+        return value.of(formats.of_interval(cast(value, INTERVAL).tree, form), TEXT)
     return _clock(value).of(formats.written(_clock(value).tree, written_text(given[1], "its format")), TEXT)
 
 
@@ -327,10 +332,11 @@ FUNCTIONS: Table = (
     Row("extract(field FROM time)", "a part of a time, a date or an interval, as a numeric", _extract, arity=(2, 2)),
     Row("date_part(field, time)", "a part of a time, as a double precision", _date_part),
     Row("date(x)", "x::date", lambda given: cast(given[0], DATE)),
-    Row("date_trunc(unit, time[, zone])", "the beginning of its hour, day, .., of a zone", _date_trunc),
+    Row("date_trunc(unit, time[, zone])", "the beginning of its hour, day, .., of a zone; also of an interval",
+        _date_trunc),
     Row("date_bin(length, time, origin)", "the beginning of its interval of that length", _date_bin),
     Row("timezone(zone, time)", "time AT TIME ZONE zone", _timezone),
-    Row("to_char(time, format)", "as a text, by YYYY MM DD HH24 MI SS ..", _to_char),
+    Row("to_char(time, format)", "a time or an interval as a text, by YYYY MM DD HH24 MI SS ..", _to_char),
     Row("to_date(text, format)", "the date of a text", _to_date, differs=_EVERY_SIGN),
     Row("to_timestamp(seconds | text, format)", "an instant of seconds since 1970, or of a text", _to_timestamp,
         differs=_EVERY_SIGN, arity=(1, 2)),
