@@ -59,7 +59,7 @@ FORMS: Mapping[str, str] = {
         strpos({text}, {small_text}) | position({small_text} in {text}) | ascii({text}) | regexp_count({text}, {pattern}) | regexp_count({text}, '[a-z]+', {pos}) | regexp_count({text}, 'L', 1, 'i')
         {date} - {date} | num_nulls({int}, {text}, {bool}) | num_nonnulls({double}, {date}) | width_bucket({double}, 0, 10, 5) | width_bucket({numeric}, 10, 0, {pos})
         jsonb_array_length({json}) | json_array_length({json}::json) | array_length({ints}, 1) | array_length({texts}, 1) | cardinality({ints}) | cardinality({doubles}) | array_position({ints}, {few}) | array_position({texts}, 'a', {pos})
-        array_upper({ints}, 1) | array_lower({texts}, 1) | array_ndims({ints}) | array_ndims(ARRAY[ARRAY[1, {few}], ARRAY[3, 4]]) | {ints}[{few}] | ({json} ->> {key})::int | get_byte({bytes}, {few}) | array_min({ints}) | array_max({ints})
+        array_upper({ints}, 1) | scale(10.250::numeric(10,3)) | scale({int}) | scale(1.50) | min_scale({numeric}) | min_scale({int}) | min_scale(-10.2500) | array_lower({texts}, 1) | array_ndims({ints}) | array_ndims(ARRAY[ARRAY[1, {few}], ARRAY[3, 4]]) | {ints}[{few}] | ({json} ->> {key})::int | get_byte({bytes}, {few}) | array_min({ints}) | array_max({ints})
         scale_free | ({json} -> {key})::int
     """.replace("scale_free | ", ""),
     "bigint": """
@@ -83,7 +83,7 @@ FORMS: Mapping[str, str] = {
     "numeric": """
         {numeric} + {numeric} | {numeric} - {int} | {numeric} * {numeric} | {numeric} % {numeric} | -{numeric} | {int} + {numeric} | {int}::numeric(12,2) | {numeric}::numeric(10,1) | {word}::numeric(10,2) | {bigint} * {numeric} | {double}::numeric(14,4)
         abs({numeric}) | ceil({numeric}) | floor({numeric}) | round({numeric}) | round({numeric}, 1) | round({numeric}, -1) | trunc({numeric}) | trunc({numeric}, 1) | sign({numeric}) | mod({numeric}, {numeric}) | div({numeric}, {numeric}) | round({int}, -1) | round({int}, 2)
-        coalesce({numeric}, {int}) | greatest({numeric}, {numeric}) | CASE WHEN {bool} THEN {numeric} ELSE {int} END | nullif({numeric}, {numeric}) | factorial({pos}) | factorial({few}) | '1.50'::numeric | least({numeric}, {int})
+        coalesce({numeric}, {int}) | greatest({numeric}, {numeric}) | CASE WHEN {bool} THEN {numeric} ELSE {int} END | nullif({numeric}, {numeric}) | factorial({pos}) | factorial({few}) | '1.50'::numeric | least({numeric}, {int}) | trim_scale(8.4100) | trim_scale({int}) | trim_scale(10.250::numeric(10,3))
         extract(epoch from {timestamp}) | extract(epoch from {date}) | extract(epoch from {interval}) | extract(second from {timestamp}) | extract(milliseconds from {timestamp}) | extract(microseconds from {instant}) | extract(year from {date})
         extract(month from {timestamp}) | extract(day from {date}) | extract(hour from {instant}) | extract(minute from {timestamp}) | extract(dow from {date}) | extract(isodow from {date}) | extract(doy from {date}) | extract(week from {date}) | extract(quarter from {date})
         extract(isoyear from {date}) | extract(century from {date}) | extract(decade from {date}) | extract(millennium from {timestamp}) | extract(day from {interval}) | extract(hour from {time}) | extract(month from {interval}) | extract(second from {interval}) | ({json} ->> 'a')::numeric(10,2)
@@ -124,7 +124,7 @@ FORMS: Mapping[str, str] = {
         make_interval({few}, 1, 0, {pos}) | make_interval(0, 0, 0, 0, {pos}, 2, 1.5) | justify_hours({interval}) | justify_days({interval}) | age({timestamp}, {timestamp}) | date_trunc('hour', {interval}) | date_trunc('minute', {time}) | {time} * 2 | 1.5 * {time} | {time} / 4 | coalesce({interval}, {interval}) | {few} * {interval}
     """,
     "bytes": """
-        btrim({bytes}, '\\x00ff'::bytea) | ltrim({bytes}, {bytes}) | rtrim({bytes}, ''::bytea) | trim('\\x01ff'::bytea from {bytes}) | substr({bytes}, {few}) | substr({bytes}, {few}, {pos}) | substring({bytes} from {few} for {pos}) | {bytes} || {bytes} | sha256({bytes}) | decode('0aff', 'hex') | decode('aGk=', 'base64') | decode('a\\134\\\\b\\303\\261', 'escape') | 'De\\123\\\\x'::bytea | '\\x De Ad'::bytea | '\\303\\261'::bytea | {small_text}::bytea | coalesce({bytes}, {bytes}) | sha1({bytes}) | convert_to({text}, 'UTF8')
+        btrim({bytes}, '\\x00ff'::bytea) | ltrim({bytes}, {bytes}) | rtrim({bytes}, ''::bytea) | trim('\\x01ff'::bytea from {bytes}) | substr({bytes}, {few}) | substr({bytes}, {few}, {pos}) | substring({bytes} from {few} for {pos}) | {bytes} || {bytes} | sha256({bytes}) | decode('0aff', 'hex') | decode('aGk=', 'base64') | decode('a\\134\\\\b\\303\\261', 'escape') | 'De\\123\\\\x'::bytea | '\\x De Ad'::bytea | '\\303\\261'::bytea | {small_text}::bytea | coalesce({bytes}, {bytes}) | sha1({bytes}) | convert_to({text}, 'UTF8') | int8send({bigint}) | int8send({int}) | int4send({int})
     """,
     "ints": """
         ARRAY[{int}, {int}] | array_append({ints}, {int}) | array_prepend({int}, {ints}) | array_cat({ints}, {ints}) | {ints} || {ints} | {ints} || {int} | {int} || {ints} | array_remove({ints}, {few}) | array_replace({ints}, 1, {few}) | array_positions({ints}, {few}) | array_distinct({ints}) | array_sort({ints}) | array_reverse({ints})

@@ -16,6 +16,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
     DOUBLE,
     INT,
+    NUMERIC,
     NUMERIC_DIGITS,
     SMALL,
     TEXT,
@@ -159,6 +160,38 @@ def _angle_of(name: str, domain: str = "{0}") -> tuple[Row, Row]:
     )
 
 
+_BEHIND = "rtrim(split_part(CAST({0} AS VARCHAR), '.', 2), '0')"
+
+
+def _scale(given: Sequence[Typed]) -> Typed:
+    """Of the type; a numeric without digits of its own has those that it needs."""
+    value = _exact(given[0])
+    if kind_of(value).scale == NUMERIC.scale:
+        return _least_scale(given)
+    return typed(value, f"CASE WHEN {{0}} IS NOT NULL THEN {kind_of(value).scale} END", [value.tree], INT)
+
+
+def _least_scale(given: Sequence[Typed]) -> Typed:
+    value = _exact(given[0])
+    return typed(value, f"CAST(length({_BEHIND}) AS INTEGER)", [value.tree], INT)
+
+
+def _trimmed(given: Sequence[Typed]) -> Typed:
+    """A numeric without digits of its own is shown with those that it needs."""
+    value = _exact(given[0])
+    kind = kind_of(value)
+    whole = kind.precision - kind.scale
+    fits = kind.scale <= NUMERIC.scale and whole + NUMERIC.scale <= NUMERIC_DIGITS
+    return cast(value, numeric(whole, NUMERIC.scale)) if fits else value
+
+
+def _exact(value: Typed) -> Typed:
+    value = cast(value, numeric(18, 20)) if is_unknown(value) else _number(value)
+    if pa.types.is_floating(kind_of(value)):
+        raise Unfit(f"takes a numeric, not {name_of(kind_of(value))}")
+    return cast(value, as_numeric(kind_of(value)))
+
+
 FUNCTIONS: Table = (
     Row("abs(x)", "without its sign", _abs),
     Row("ceil(x)", "the least whole number that is not less", _whole("ceil({0})", "ceil({0})"), also="ceiling"),
@@ -211,4 +244,8 @@ FUNCTIONS: Table = (
     Row("width_bucket(x, low, high, count)", "in which of count buckets from low to high x lies", _BUCKET, INT,
         takes="double double double int"),
     Row("to_hex(n)", "in hexadecimal digits", _hex),
+    Row("scale(x)", "how many digits a numeric has behind the point", _scale),
+    Row("min_scale(x)", "how many digits behind the point it needs", _least_scale),
+    Row("trim_scale(x)", "without noughts at the end", _trimmed,
+        differs="with more than 10 digits behind the point they stay; the value is the same"),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dovetail.sql.functions.arguments import written_text
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
-from dovetail.sql.functions.risingwave import patterns
+from dovetail.sql.functions.risingwave import byte_numbers, patterns
 from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.byte_strings import escaped, unescaped
 from dovetail.sql.functions.risingwave.values.casts import cast
@@ -283,4 +283,5 @@ FUNCTIONS: Table = (
     Row("convert_to(text, 'utf8')", "the bytes of a text",
         "CASE WHEN lower({1}) IN ('utf8', 'utf-8') THEN encode({0}) END", BYTES, takes="text"),
     Row("get_byte(bytes, n)", "the n-th byte, from 0", _BYTE, INT, takes="bytes int"),
+    *byte_numbers.FUNCTIONS,
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from typing import Any
 
 import pytest
@@ -67,6 +68,23 @@ def test_a_transformed_array_has_a_value_for_each_element(elements: list[int | N
     for name in ("array_overlaps", "array_is_overlap", "array_is_intersect"):
         assert value(f"{name}({written}, ARRAY[3, -4])") == value(f"{written} && ARRAY[3, -4]")
     assert value(f"array_join({written}, '-', 'x')") == value(f"array_to_string({written}, '-', 'x')")
+
+
+@given(content=st.binary(max_size=40))
+def test_a_crc32_is_pythons(content: bytes) -> None:
+    assert value(f"crc32('\\x{content.hex()}'::bytea)") == zlib.crc32(content)
+
+
+@pytest.mark.parametrize(("content", "crc32c"), [("", 0), ("00", 0x527D5351), ("313233343536373839", 0xE3069283)])
+def test_crc32c(content: str, crc32c: int) -> None:
+    assert value(f"crc32c('\\x{content}'::bytea)") == crc32c
+
+
+@given(number=st.integers(-(1 << 63) + 1, (1 << 63) - 1))
+def test_what_is_sent_is_received(number: int) -> None:
+    assert value(f"int8send({number}::bigint)") == number.to_bytes(8, "big", signed=True)
+    assert value(f"int8recv(int8send({number}::bigint))") == number
+    assert value("int8recv('abc'::bytea)") is None
 
 
 @pytest.mark.parametrize("call", ["array_transform(ARRAY[1], |x, y| x)", "array_transform(ARRAY[1], 1)"])
