@@ -2,6 +2,7 @@
 
 FROM generate_series(1, 3) AS g(i)                  FROM UNNEST(series_to_array(1, 3)) AS g(i)
 FROM t, jsonb_each(t.document) AS m                 FROM t, UNNEST(jsonb_keys(..), jsonb_values(..)) AS m(key, value)
+FROM abs(-1) AS a(x)                                FROM UNNEST(ARRAY[abs(-1)]) AS a(x)
 SELECT regexp_split_to_table(words, ' ') FROM t     SELECT unnest(regexp_split_to_array(words, ' ')) FROM t
 """
 
@@ -47,6 +48,18 @@ def set_function(call: exp.Expr | None) -> SetFunction | None:
     return SET_FUNCTIONS.get(str(call.this).lower()) if isinstance(call, exp.Anonymous) else None
 
 
+def _is_of_values(call: exp.Expr | None) -> bool:
+    """Whether a call in FROM reads no relation: its one row is its value."""
+    part = call
+    while isinstance(part, exp.Anonymous) and part.expressions:
+        part = part.expressions[0]
+    named = isinstance(part, exp.Column | exp.Anonymous | exp.Identifier | exp.Table)
+    return isinstance(call, exp.Anonymous) and not named and str(call.this).lower() not in _OF_RELATIONS
+
+
+_OF_RELATIONS = frozenset({"table", "changelog", "changes", "tumble", "hop", "session", "cumulate", "gap_fill"})
+
+
 def arrays_of(call: exp.Anonymous, function: SetFunction) -> list[exp.Expr]:
     """Calls of the functions that give its columns; ``meta`` says of one whether its elements are arrays."""
     made: list[exp.Expr] = [
@@ -71,6 +84,12 @@ def as_unnest(item: exp.Expr) -> exp.Expr:
         table = item.alias or str(call.this).lower()
         counted = bool(item.args.get("ordinality"))
         written = _column_names(item)
+    elif _is_of_values(call):
+        assert isinstance(call, exp.Anonymous)
+        array = exp.Array(expressions=[call.copy()])
+        array.meta[GIVES_ARRAYS] = True
+        arrays, table = [array], item.alias or str(call.this).lower()
+        own, counted, written = [table], bool(item.args.get("ordinality")), _column_names(item)
     elif unnest is not None and unnest.args.get("offset"):
         arrays, table = list(unnest.expressions), item.alias or "unnest"
         own = [item.alias or "unnest"] * len(arrays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -187,16 +187,18 @@ def _joined_lists(left: Typed, right: Typed, left_is_list: bool, right_is_list: 
     return typed(left, "list_concat({0}, {1})", trees, kind)
 
 
-def quantified(sign: str, left: Typed, right: Typed, *, every: bool) -> Typed:
-    """``x = ANY(array)``, ``x < ALL(array)``: unknown where an element is NULL and the others do not decide."""
+def quantified(compare: Callable[[Typed, Typed], Typed], left: Typed, right: Typed, *, every: bool) -> Typed:
+    """``x = ANY(array)``, ``x LIKE ALL(array)``: unknown where an element is NULL and the others do not decide."""
     if isinstance(right.literal, str) and not is_unknown(left):
         right = cast(right, pa.list_(kind_of(left)))
+    if right.is_null:
+        return cast(right, BOOL)
     kind = kind_of(right)
     if not pa.types.is_list(kind):
         raise no_common_kind("ANY and ALL take an array, and", [kind])
     one = left
     element = right.of(exp.column("e_"), kind.value_type)
-    held = compared(sign, one, element).tree
+    held = compare(one, element).tree
     decides = "false" if every else "true"
     results = filled("list_transform({0}, lambda e_: {1})", [right.tree, held])
     template = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
@@ -195,14 +196,32 @@ def _comparison(translator: Translator, node: exp.Expr) -> Typed:
     right = node.expression
     if isinstance(node.this, exp.Tuple) and isinstance(right, exp.Tuple):
         return _rows_compared(translator, node)
+    found = _quantified(translator, node, partial(comparisons.compared, comparisons.SIGNS[type(node)]))
+    return found or translator.operation(node, translator(node.this), translator(right))
+
+
+def _quantified(translator: Translator, node: exp.Expr, compare: Operation) -> Typed | None:
+    """A comparison with the elements of an array; None for one with a value."""
+    right = node.expression
     word = str(right.this).upper() if isinstance(right, exp.Anonymous) and len(right.expressions) == 1 else ""
-    every = word == "ALL"
-    if isinstance(right, exp.Any) or word in ("ALL", "SOME"):
-        array = right.this if isinstance(right, exp.Any) else right.expressions[0]
-        return comparisons.quantified(
-            comparisons.SIGNS[type(node)], translator(node.this), translator(array.unnest()), every=every
-        )
-    return translator.operation(node, translator(node.this), translator(right))
+    in_words = isinstance(right, exp.Any | exp.All)
+    if not in_words and word not in ("ALL", "SOME"):
+        return None
+    array = right.this if in_words else right.expressions[0]
+    every = isinstance(right, exp.All) or word == "ALL"
+    return comparisons.quantified(compare, translator(node.this), translator(array.unnest()), every=every)
+
+
+def _like(translator: Translator, node: exp.Expr) -> Typed:
+    """``x LIKE y``, ``x NOT LIKE ANY(array)``: of NOT each comparison is the opposite."""
+    negated = bool(node.args.get("negate"))
+
+    def compare(left: Typed, right: Typed) -> Typed:
+        made = _OF_TEXTS[type(node)](left, right)
+        return made.of(exp.Not(this=bracketed(made.tree)), BOOL) if negated else made
+
+    found = _quantified(translator, node, compare)
+    return found or compare(translator(node.this), translator(node.expression))
 
 
 def _rows_compared(translator: Translator, node: exp.Expr) -> Typed:
@@ -415,26 +434,28 @@ def _hex(translator: Translator, node: exp.Expr) -> Typed:
     )
 
 
-_OF_BYTES = ("C", "POSIX", "UCS_BASIC")
+_OF_BYTES = ("C", "POSIX", "ucs_basic")
 
 
 def _collate(translator: Translator, node: exp.Expr) -> Typed:
     """Texts are compared by their bytes, as in these collations and in no other."""
     place, name = translator.environment.place, node.expression.name
-    if name.upper() not in _OF_BYTES:
+    if name not in _OF_BYTES:
         raise Unsupported(
             f'texts are compared by their bytes, not as in "{name}"', where=place, fix='COLLATE "C", or none'
         )
     value = translator(node.this)
     if not (is_unknown(value) or kind_of(value) == TEXT):
         raise SqlError(f"a collation is of texts, not of {name_of(kind_of(value))}", where=place, fix="leave it out")
-    return cast(value, TEXT)
+    return value if is_unknown(value) else cast(value, TEXT)
 
 
 _VISITS: Mapping[type[exp.Expr], Visit] = {
     **COMMON,
     **dict.fromkeys(comparisons.SIGNS, _comparison),
     **dict.fromkeys(_OF_POSTGRES, _binary),
+    exp.Like: _like,
+    exp.ILike: _like,
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Neg: _neg,

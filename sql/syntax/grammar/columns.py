@@ -226,10 +226,21 @@ def _pass_option(cursor: Cursor, column: Column, found: Elements) -> None:
         found.record_key = column.name
     elif cursor.accept("CODEC"):
         cursor.wrapped(cursor.nested)
+    elif found.rules is Rules.RISINGWAVE and cursor.accept("COLLATE"):
+        _expect_bytes(cursor, column)
     elif cursor.accept("COMMENT"):
         cursor.string()
     elif not cursor.accept("NULL"):
         _refuse_option(cursor, column.name)
+
+
+def _expect_bytes(cursor: Cursor, column: Column) -> None:
+    """Texts are in the order of their bytes, as in these collations and in no other."""
+    offset, name = cursor.offset, cursor.name("a collation")
+    if name not in ("C", "POSIX"):
+        cursor.fail(f'texts are compared by their bytes, not as in "{name}"', offset=offset, fix='COLLATE "C", or none')
+    if not pa.types.is_string(column.type) or column.form:
+        cursor.fail(f"a collation is of texts, and {column.name} is none", offset=offset, fix="leave it out")
 
 
 def _clock(cursor: Cursor, column: Column) -> RecordTime:
