@@ -32,6 +32,7 @@ SET_FUNCTIONS: Mapping[str, SetFunction] = {
     "regexp_matches": SetFunction(["regexp_matches_to_array"], gives_arrays=True),
     "regexp_split_to_table": SetFunction(["regexp_split_to_array"]),
     "string_to_table": SetFunction(["string_to_array"]),
+    "jsonb_populate_recordset": SetFunction(["jsonb_records_to_array"]),
     "jsonb_array_elements": SetFunction(["jsonb_to_array"], ["value"]),
     "jsonb_array_elements_text": SetFunction(["jsonb_to_text_array"], ["value"]),
     "jsonb_object_keys": SetFunction(["jsonb_keys"]),
@@ -46,6 +47,41 @@ _ORDINALITY = "ordinality"
 def set_function(call: exp.Expr | None) -> SetFunction | None:
     """What the call is, by its name; None for any other expression."""
     return SET_FUNCTIONS.get(str(call.this).lower()) if isinstance(call, exp.Anonymous) else None
+
+
+def _of_columns(item: exp.Expr) -> list[exp.Expr] | None:
+    """The array of each column of ``jsonb_to_record(document) AS r(a int, b varchar)``; None for any other item."""
+    call = item.this
+    name = str(call.this).lower() if isinstance(call, exp.Anonymous) and len(call.expressions) == 1 else ""
+    alias = item.args.get("alias")
+    columns = alias.args.get("columns") or [] if alias is not None else []
+    if name not in _TO_ROWS or not columns or not all(isinstance(one, exp.ColumnDef) for one in columns):
+        return None
+    return [_TO_ROWS[name](column, call.expressions[0]) for column in columns]
+
+
+def _to_record(column: exp.ColumnDef, document: exp.Expr) -> exp.Expr:
+    row = exp.Anonymous(this="jsonb_populate_record", expressions=[_no_row(column), document.copy()])
+    array = exp.Array(expressions=[exp.Dot(this=exp.Paren(this=row), expression=column.this.copy())])
+    array.meta[GIVES_ARRAYS] = True
+    return array
+
+
+def _to_recordset(column: exp.ColumnDef, documents: exp.Expr) -> exp.Expr:
+    rows = exp.Anonymous(this="jsonb_records_to_array", expressions=[_no_row(column), documents.copy()])
+    row = exp.to_identifier("r_")
+    field = exp.Lambda(this=exp.Dot(this=row.copy(), expression=column.this.copy()), expressions=[row])
+    array = exp.Anonymous(this="array_transform", expressions=[rows, field])
+    array.meta[GIVES_ARRAYS] = True
+    return array
+
+
+def _no_row(column: exp.ColumnDef) -> exp.Expr:
+    """``NULL::struct<a int>``"""
+    return exp.Cast(this=exp.Null(), to=exp.DataType(this=exp.DType.STRUCT, expressions=[column.copy()], nested=True))
+
+
+_TO_ROWS = {"jsonb_to_record": _to_record, "jsonb_to_recordset": _to_recordset}
 
 
 def _is_of_values(call: exp.Expr | None) -> bool:
@@ -83,6 +119,10 @@ def as_unnest(item: exp.Expr) -> exp.Expr:
         arrays, own = arrays_of(call, function), list(function.columns) or [item.alias or str(call.this).lower()]
         table = item.alias or str(call.this).lower()
         counted = bool(item.args.get("ordinality"))
+        written = _column_names(item)
+    elif (typed := _of_columns(item)) is not None:
+        arrays, table = typed, item.alias or str(call.this).lower() if call is not None else ""
+        own, counted = [], bool(item.args.get("ordinality"))
         written = _column_names(item)
     elif _is_of_values(call):
         assert isinstance(call, exp.Anonymous)

@@ -61,6 +61,10 @@ QUERIES = (
     "SELECT id, unnest(regexp_matches(c, '([a-z])(,)?', 'g')) AS p FROM t WHERE id = 1",
     "SELECT id, p FROM t, regexp_matches(c, NULL) AS p",
     "SELECT abs.abs FROM abs(-1)",
+    """SELECT * FROM jsonb_to_record('{"a": 1, "b": [1, 2], "c": {"x": 1}}') AS r(a int, b int[], c jsonb, d text)""",
+    """SELECT r.b FROM jsonb_to_recordset('[{"a": 1, "b": 2.5}, {"a": null}]') AS r(a int, b numeric(10,2))""",
+    "SELECT id, r.k, r.m FROM t, jsonb_to_record(d) AS r(k int, m text) WHERE id IN (1, 4)",
+    "SELECT id, r.x FROM t, jsonb_to_recordset(d) AS r(x text) WHERE id = 3",
     "SELECT a.x + 1 FROM abs(-1) AS a(x)",
     "SELECT * FROM string_to_array('a,b', ',') AS p",
     "SELECT id, l.x FROM t, upper('a') AS l(x) WHERE id < 3",
@@ -129,7 +133,8 @@ def test_a_text_beside_an_array_of_decimals_keeps_its_digits_or_is_refused(dovet
 
 
 def test_each_function_is_asked() -> None:
-    assert {name for name in SET_FUNCTIONS if f"{name}(" not in " ".join(QUERIES)} == {"range"}
+    not_of_postgresql = {"range", "jsonb_populate_recordset"}
+    assert {name for name in SET_FUNCTIONS if f"{name}(" not in " ".join(QUERIES)} == not_of_postgresql
     named = {name for function in SET_FUNCTIONS.values() for name in function.arrays}
     assert {row.names[0] for row in FUNCTIONS} <= named | {"ordinals_to_array"}
 

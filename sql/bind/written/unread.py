@@ -80,6 +80,7 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.All: "this",
     exp.Exists: "this",
     exp.Is: "this expression negate",
+    exp.JSON: "this",
     exp.In: "this expressions query unnest field is_global",
     exp.Between: "this low high symmetric",
     exp.Case: "this ifs default",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as documents
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
@@ -21,10 +21,14 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     INT,
     LOCAL,
     TEXT,
+    engine_name,
+    is_unknown,
     kind_of,
+    name_of,
     quoted,
     typed,
 )
+from dovetail.sql.functions.risingwave.values.populated import populated
 from dovetail.sql.functions.risingwave.values.texts import json_text, text_of
 from dovetail.sql.functions.typed import Typed, filled
 
@@ -158,6 +162,60 @@ def _all(terms: Sequence[exp.Expr]) -> exp.Expr:
     return filled(" AND ".join(f"{{{index}}}" for index in range(len(terms))), terms)
 
 
+_IS: Mapping[str, str] = {
+    "VALUE": "true", "OBJECT": "{1} = 'OBJECT'", "ARRAY": "{1} = 'ARRAY'", "SCALAR": "{1} NOT IN ('OBJECT', 'ARRAY')",
+}  # fmt: skip
+
+
+def is_document(value: Typed, what: str) -> Typed:
+    """``value IS JSON``, ``IS JSON OBJECT``: whether a text is such a document."""
+    if not (is_unknown(value) or kind_of(value) in (TEXT, JSON)):
+        raise SqlError(f"IS JSON takes a text, not {name_of(kind_of(value))}", fix="write x::varchar IS JSON")
+    text = value.tree if kind_of(value) == JSON else cast(value, TEXT).tree
+    kind = filled("json_type(CASE WHEN json_valid({0}) THEN {0} END)", [text])
+    template = f"CASE WHEN {{0}} IS NOT NULL THEN json_valid({{0}}) AND coalesce({_IS[what]}, false) END"
+    return typed(value, template, [text, kind], BOOL)
+
+
+def _populated(given: Sequence[Typed]) -> Typed:
+    """The members over the fields of the row; a field that the object has no member for stays."""
+    base, document = _row(given[0]), argument(given[1], "json")
+    kind = kind_of(base)
+    made = populated(document, kind)
+    if base.tree.find(exp.Column, exp.Struct) is None:
+        return made
+    fields = [
+        exp.PropertyEQ(
+            this=exp.to_identifier(field.name, quoted=True),
+            expression=filled(
+                "CASE WHEN json_exists({0}, {1}) THEN struct_extract({2}, {3}) ELSE struct_extract({4}, {3}) END",
+                [document.tree, _pointer(quoted(field.name)), made.tree, quoted(field.name), base.tree],
+            ),
+        )
+        for field in kind
+    ]
+    template = f"CASE WHEN {{0}} IS NULL THEN {{1}} ELSE CAST({{2}} AS {engine_name(kind)}) END"
+    return typed(base, template, [document.tree, base.tree, exp.Struct(expressions=fields)], kind)
+
+
+def _row(base: Typed) -> Typed:
+    if not pa.types.is_struct(kind_of(base)):
+        raise Unfit(f"takes a row whose fields have types, not {name_of(kind_of(base))}")
+    return base
+
+
+def _records(given: Sequence[Typed]) -> Typed:
+    """A row for each object of an array."""
+    base, documents_given = _row(given[0]), argument(given[1], "json")
+    kind = kind_of(base)
+    element = _populated([base, documents_given.of(exp.column("o_"), JSON)]).tree
+    template = (
+        "CASE WHEN json_type({0}) = 'ARRAY' THEN "
+        "list_transform(CAST(json_extract({0}, '$[*]') AS VARCHAR[]), lambda o_: {1}) END"
+    )
+    return typed(base, template, [documents_given.tree, element], pa.list_(kind))
+
+
 def _extract_path(text: bool) -> Build:
     def build(given: Sequence[Typed]) -> Typed:
         document, *keys = given
@@ -273,5 +331,8 @@ FUNCTIONS: Table = (
     Row("jsonb_pretty(document)", "over several lines, indented", _pretty),
     Row("jsonb_contains(document, part)", "document @> part", lambda given: contains(given[0], given[1])),
     Row("jsonb_contained(part, document)", "part <@ document", lambda given: contains(given[1], given[0])),
+    Row("jsonb_populate_record(row, object)", "the row with the members of the object: NULL::struct<a int, b varchar>",
+        _populated),
+    Row("jsonb_records_to_array(row, array)", "the rows of jsonb_populate_recordset and jsonb_to_recordset", _records),
     Row("jsonb_exists(document, name)", "document ? name", lambda given: has_key(given[0], given[1])),
 )  # fmt: skip

@@ -311,6 +311,8 @@ def _not(translator: Translator, node: exp.Expr) -> Typed:
 
 def _is(translator: Translator, node: exp.Expr) -> Typed:
     value = translator(node.this)
+    if isinstance(node.expression, exp.JSON):
+        return json.is_document(value, str(node.expression.this or "VALUE").upper())
     if not isinstance(node.expression, exp.Null | exp.Boolean):
         raise Unsupported(f"{node.sql(dialect=RisingWaveQueries)} is not supported", fix="IS NULL, IS TRUE, IS FALSE")
     translator.note_read(node.expression)

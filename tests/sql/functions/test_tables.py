@@ -43,6 +43,8 @@ _OF_NAME = {
     "(text, parts)": "s, ['a', 'b']",
     "(text, patterns)": "s, ['a', 'b']",
     "(array, |x| value)": "ai, |x| x IS NULL",
+    "(row, object)": "ROW(1, 'x'), '{\"f1\": 2}'",
+    "(row, array)": "ROW(1, 'x'), '[{\"f1\": 2}]'",
     "(map, |k, v| condition)": "MAP {'a': 1, 'b': i4}, |k, v| v > 1",
 }
 """What is as good as never chosen at random."""

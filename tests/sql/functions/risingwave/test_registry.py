@@ -32,6 +32,7 @@ def translated(text: str, dialect: RisingWaveDialect | None = None) -> Typed:
 
 UNKNOWN_TO_POSTGRESQL = {
     *("gamma", "lgamma", "array_transform", "array_join", "int8recv", "crc32", "crc32c"),
+    *("jsonb_populate_record", "jsonb_records_to_array"),
     *(name for row in maps.FUNCTIONS for name in row.names),
     *("array_overlaps", "array_is_overlap", "array_is_intersect"),
 }
