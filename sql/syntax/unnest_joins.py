@@ -166,7 +166,7 @@ def _own_parts(item: exp.Expr) -> Iterator[exp.Expr]:
 def _is_call(part: exp.Expr) -> bool:
     function = set_function(part)
     if function is not None:
-        return len(function.arrays) == 1
+        return len(function.arrays) == 1 or str(part.this).lower() in _MEMBERS
     named = isinstance(part, exp.Anonymous) and str(part.this).lower() == _COLUMN
     return named and len(part.expressions) == 1
 
@@ -182,4 +182,17 @@ def _array(call: exp.Expr) -> exp.Expr:
         assert isinstance(array, exp.Anonymous)
         return arrays_of(array, several._replace(gives_arrays=False))[0]
     assert isinstance(call, exp.Anonymous)
-    return arrays_of(call, function)[0]
+    item = _MEMBERS.get(str(call.this).lower())
+    return arrays_of(call, function)[0] if item is None else _members(call, item)
+
+
+_MEMBERS = {"jsonb_each": exp.DType.JSONB, "jsonb_each_text": exp.DType.VARCHAR}
+"""What gives rows of a key and a value where it is called in SELECT, with the type of the value."""
+
+
+def _members(call: exp.Anonymous, item: exp.DType) -> exp.Expr:
+    """``map_entries(jsonb_populate_map(NULL::map(varchar, jsonb), object))``"""
+    parts = [exp.DataType(this=kind) for kind in (exp.DType.VARCHAR, item)]
+    none = exp.Cast(this=exp.Null(), to=exp.DataType(this=exp.DType.MAP, expressions=parts, nested=True))
+    members = exp.Anonymous(this="jsonb_populate_map", expressions=[none, *(one.copy() for one in call.expressions)])
+    return exp.Anonymous(this="map_entries", expressions=[members])

@@ -54,7 +54,7 @@ def test_the_columns(world: World, query: str, columns: str) -> None:
         ("SELECT x FROM s, UNNEST(s.a) AS u(x, y)", "names the elements of all its arrays"),
         ("SELECT id FROM s WHERE generate_series(1, 2) > 1", "generate_series() gives several rows for one"),
         ("SELECT generate_series(1, 2), count(*) FROM s", "generate_series() gives several rows for one"),
-        ("SELECT jsonb_each(c) FROM s", "jsonb_each() gives several rows for one"),
+        ("SELECT id FROM s WHERE jsonb_each(c) IS NULL", "jsonb_each() gives several rows for one"),
         ("SELECT g FROM s, generate_series(1, 1000000000000) AS g", "gives 1,000,000 rows at most"),
         ("SELECT g FROM s, generate_series(1, 2, 0) AS g", "takes a step other than 0"),
         ("SELECT g FROM s, generate_series(s.c, 2) AS g", "takes integers, numerics or timestamps, not varchar"),
