@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.changelog.schema import ARRIVAL
 from dovetail.joins.aggregates.aggregate import AggregateSpec
-from dovetail.joins.aggregates.aggregation import Aggregation, Fold
+from dovetail.joins.aggregates.aggregation import Aggregation, Closing, Fold
 from dovetail.joins.aggregates.sessions import SessionsSpec
 from dovetail.joins.dataflow.ports import Ingest, Port, SetKind
 from dovetail.joins.dataflow.specification import OperatorSpec, WatermarkAware
@@ -32,6 +32,7 @@ from dovetail.joins.operators.union_all import UnionAllSpec
 from dovetail.joins.partitions.ordering import Rank, SortKey
 from dovetail.joins.partitions.over import OverSpec
 from dovetail.joins.partitions.top_n import TopNSpec
+from dovetail.joins.partitions.waiting import WaitingSpec
 from dovetail.joins.state.store import RunStore
 from tests.joins.harness import KEYED, LEFT, RIGHT, LeftBelowRight, decoded, port, watched
 from tests.joins.hosted import Hosted
@@ -62,6 +63,7 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
     found += [SetOperationSpec(kind, *map(whole_rows, (left, right))) for kind in SetKind]
     found += [TopNSpec(lefts, (SortKey("l.v"),), rank, 1, 2, "rank") for rank in Rank]
     found.append(OverSpec(lefts, PlacesAndSums(("l.v",))))
+    found.append(WaitingSpec(lefts, Closing("l.v", 0)))
     one_row = Port(RIGHT, (), Ingest.CHANGES)
     found += [DynamicFilterSpec(kind, lefts, one_row) for kind in DynamicFilterSpec.kinds]
     found += [RangeSpec(kind, lefts, rights, Band("l.v", "r.w", -1, 1)) for kind in RangeSpec.kinds]

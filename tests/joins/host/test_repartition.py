@@ -41,6 +41,7 @@ from dovetail.joins.operators.union_all import UnionAllSpec
 from dovetail.joins.partitions.ordering import Rank, SortKey
 from dovetail.joins.partitions.over import OverSpec
 from dovetail.joins.partitions.top_n import TopNSpec
+from dovetail.joins.partitions.waiting import WaitingSpec
 from dovetail.joins.reference.rows import Record, Row
 from dovetail.joins.state.store import RunEntry
 from tests.joins.harness import INPUTS, KEYED, LEFT, RIGHT, LeftBelowRight, after, port, records, table, watched
@@ -96,6 +97,7 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         TopNSpec(left, (SortKey("l.v"),), Rank.ROW_NUMBER, 2, 3, insertions=ingest is Ingest.APPEND),
         TopNSpec(replace(left, keys=()), (SortKey("l.id"),), Rank.RANK, 1, 2),
         OverSpec(left, PlacesAndSums(("l.v", "l.id"))),
+        WaitingSpec(watched(left), Closing("l.v", 0)),
         SessionsSpec(left, "l.v", 2, "start", "end"),
         SessionsSpec(replace(left, keys=()), "l.v", 2, "start", "end", 3),
         AggregateSpec(replace(left, keys=()), FOLDS, insertions=ingest is Ingest.APPEND),
