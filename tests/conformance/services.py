@@ -131,8 +131,9 @@ class ServicesHost:
         self._cluster = cluster
         self._prefix = prefix
         self._admin = clients.admin(BrokerAddress(cluster.brokers))
-        # A step goes out as one request, so that it is one batch: a row is never late against its own step.
-        self._producer = Producer({"bootstrap.servers": cluster.brokers, "linger.ms": 100})
+        # A step goes out as one request, when it is flushed, so that it is one batch: a row is never late against its
+        # own step, however slow the machine is.
+        self._producer = Producer({"bootstrap.servers": cluster.brokers, "linger.ms": 10_000})
         self._running: dict[str, _Running] = {}
         self._readers: dict[str, _Reader] = {}
         self._catalog: Catalog | None = None
