@@ -27,7 +27,7 @@ from dovetail.sql.bind.recomputed_calls import with_columns
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
 from dovetail.sql.expressions.dict_functions import dict_calls, dict_function
-from dovetail.sql.expressions.expression import Expr, Structure, as_formed, structure
+from dovetail.sql.expressions.expression import Expr, Structure, as_formed, column_named, structure
 from dovetail.sql.expressions.partitions.window_calls import over_others
 from dovetail.sql.expressions.predicates import conjuncts
 from dovetail.sql.functions.aggregate_calls import aggregates_in
@@ -200,7 +200,7 @@ class Groups:
 
     def _within_its_sets(self, key: Expr) -> Expr:
         """NULL in the rows of sets without it. A key of all sets is as it is, so groups can close by it."""
-        number = exp.column(exp.to_identifier(SET, quoted=True))
+        number = column_named(SET)
         within = [exp.Literal.number(at) for at, one in enumerate(self.sets) if key.structure in one]
         if len(within) == len(self.sets):
             return key
@@ -219,7 +219,7 @@ class Groups:
         case = exp.Case()
         for number, keys in enumerate(self.sets):
             lacking = int("".join("0" if key in keys else "1" for key in arguments), 2)
-            at = exp.EQ(this=exp.column(exp.to_identifier(SET, quoted=True)), expression=exp.Literal.number(number))
+            at = exp.EQ(this=column_named(SET), expression=exp.Literal.number(number))
             case = case.when(at, exp.Literal.number(lacking))
         return exp.Cast(this=case, to=exp.DataType.build("bigint"))
 
@@ -241,7 +241,7 @@ class Groups:
         def replaced(node: exp.Expr) -> exp.Expr:
             known = structure(node)
             if (key := self.shown.get(known, self.keys.get(known))) is not None:
-                return exp.column(exp.to_identifier(key, quoted=True))
+                return column_named(key)
             if node.find_ancestor(exp.Query) is not None and not isinstance(node, exp.Column):
                 # The calls of a subquery are its own; what it reads of the rows around is of the groups.
                 return node
@@ -250,7 +250,7 @@ class Groups:
             if isinstance(node, exp.Window):
                 return over_others(node, replaced)
             if is_call(node):
-                return exp.column(exp.to_identifier(self._called(node, place), quoted=True))
+                return column_named(self._called(node, place))
             if isinstance(node, exp.Column) and node.name in self.input.schema.names:
                 raise _ungrouped(node.name, place)
             return node

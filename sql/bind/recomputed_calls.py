@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from dovetail.sql.expressions.expression import column_named
+
 _PARTS_OF_CALLS = (exp.AggFunc, exp.Filter, exp.Where, exp.Distinct, exp.Order, exp.Ordered)
 """What a call is made of, besides its arguments."""
 
@@ -30,6 +32,6 @@ def with_columns(call: exp.Expr, column_of: Callable[[exp.Expr], str]) -> exp.Ex
             return made
         if part.find(exp.Column) is None:
             return part.copy()
-        return exp.column(exp.to_identifier(column_of(part), quoted=True))
+        return column_named(column_of(part))
 
     return replaced(call)

@@ -16,6 +16,7 @@ from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.subquery_advice import in_place_of
 from dovetail.sql.bind.written.untranslated import refuse_untranslated
 from dovetail.sql.expressions.dict_functions import dict_function
+from dovetail.sql.expressions.expression import column_named
 from dovetail.sql.functions.aggregate_calls import by_time, exact, is_aggregate, of_stream
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import is_grouping
@@ -164,7 +165,7 @@ def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp
         return named(node)
 
     def named(node: exp.Column) -> exp.Expr:
-        return _column(scope.find(node, clause).internal)
+        return column_named(scope.find(node, clause).internal)
 
     return expression.copy().transform(internal)
 
@@ -174,12 +175,8 @@ def _whole_row(star: exp.Column, scope: Scope, clause: str) -> exp.Expr:
     columns = [one for one in scope.of(star.table) if one.starred or one.name not in (TIME, SEQUENCE)]
     if not columns:
         scope.find(exp.column("*", table=star.table), clause)
-    fields = [(exp.to_identifier(one.name, quoted=True), _column(one.internal)) for one in columns]
+    fields = [(exp.to_identifier(one.name, quoted=True), column_named(one.internal)) for one in columns]
     return exp.Struct(expressions=[exp.PropertyEQ(this=name, expression=value) for name, value in fields])
-
-
-def _column(internal: str) -> exp.Expr:
-    return exp.column(exp.to_identifier(internal, quoted=True))
 
 
 def _is_unit(node: exp.Column, scope: Scope) -> bool:

@@ -20,7 +20,7 @@ from dovetail.sql.compile.delta_stages import DeltaStage, delta_stages
 from dovetail.sql.compile.operators import operator_of
 from dovetail.sql.compile.transforms import transform_of
 from dovetail.sql.expressions.evaluate import RowMap, quoted
-from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.expression import Expr, column_named
 from dovetail.sql.expressions.predicates import conjunction
 from dovetail.sql.plan.hybrid_state import HybridState
 from dovetail.sql.plan.nodes import (
@@ -67,9 +67,7 @@ def stages(plan: Output) -> Stages:
     )
 
 
-_INSERTED = Expr.condition(
-    exp.GT(this=exp.column(exp.to_identifier(DELTA, quoted=True)), expression=exp.Literal.number(0))
-)
+_INSERTED = Expr.condition(exp.GT(this=column_named(DELTA), expression=exp.Literal.number(0)))
 
 
 @dataclass(frozen=True)

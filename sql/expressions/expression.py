@@ -43,7 +43,7 @@ class Expr:
 
     @staticmethod
     def column(name: str, kind: pa.DataType, form: str = "") -> Expr:
-        tree = _column(name)
+        tree = column_named(name)
         return Expr(of_form(tree, form) if form else tree, kind)
 
     @staticmethod
@@ -209,5 +209,6 @@ def _engine_type(tree: exp.Expr, schema: pa.Schema, place: str) -> pa.DataType:
     return engine_type(engine.text(tree), reads, place)
 
 
-def _column(name: str) -> exp.Expr:
+def column_named(name: str) -> exp.Expr:
+    """The column of that name, as it is."""
     return exp.column(exp.to_identifier(name, quoted=True))

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import Unsupported
-from dovetail.sql.expressions.expression import Expr, Structure, structure
+from dovetail.sql.expressions.expression import Expr, Structure, column_named, structure
 from dovetail.sql.expressions.partitions.window_calls import called_in, frame_kind, name_of
 from dovetail.sql.functions.typed import filled
 from dovetail.sql.plan.closing import followed
@@ -116,7 +116,7 @@ def _complete(nodes: list[Rows], waiting: Waiting) -> Node:
         told = _told(node, waiting)
         made.append(replace(node, calls=(*node.calls, *told)))
         flags += [name for name, _ in told]
-    there = (Expr.condition(exp.Not(this=exp.Is(this=_column(name), expression=exp.null()))) for name in flags)
+    there = (Expr.condition(exp.Not(this=exp.Is(this=column_named(name), expression=exp.null()))) for name in flags)
     return filtered(_rebuilt(made, waiting), list(there))
 
 
@@ -134,7 +134,7 @@ def _told(node: Over, waiting: Waiting) -> list[tuple[str, Expr]]:
             raise _never(f"{name_of(called_in(window))}() depends on all rows that follow, or on too many to tell")
         if after:
             lead = exp.Window(
-                this=filled(f"lead({{0}}, {after})", [_column(column)]), order=window.args["order"].copy()
+                this=filled(f"lead({{0}}, {after})", [column_named(column)]), order=window.args["order"].copy()
             )
             name = unused(f"complete after {node.by} #{len(told)}", node.schema.names)
             told.setdefault(structure(lead), (name, Expr(lead, waiting.schema.field(column).type)))
@@ -164,10 +164,6 @@ def _rows_after(window: exp.Window) -> int | None:
 def _whole_number(tree: object) -> int | None:
     number = isinstance(tree, exp.Literal) and not tree.is_string and tree.name.isdecimal()
     return int(tree.name) if number and isinstance(tree, exp.Literal) else None
-
-
-def _column(name: str) -> exp.Expr:
-    return exp.column(exp.to_identifier(name, quoted=True))
 
 
 def _never(reason: str) -> Unsupported:

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from dovetail.joins.dataflow.ports import JoinKind, Pad
 from dovetail.sql.expressions.evaluate import evaluate, mask
-from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.expression import Expr, column_named
 from dovetail.sql.plan.nodes import Join, Node
 from dovetail.sql.transforms.static_join_step import default_of
 
@@ -155,6 +155,6 @@ def _of_merged(join: Join, demand: Demand) -> Demand:
         call = isinstance(node, exp.Coalesce) or (isinstance(node, exp.Anonymous) and node.name.lower() == "coalesce")
         columns = [one.name for one in node.find_all(exp.Column)] if call else []
         pair = pairs.get(frozenset(columns)) if len(columns) == 2 else None
-        return exp.column(exp.to_identifier(pair[0], quoted=True)) if pair else node
+        return column_named(pair[0]) if pair else node
 
     return Demand(tuple(Expr(term.tree.transform(key), term.type) for term in demand.terms), demand.sets)

@@ -17,7 +17,7 @@ from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.resolve import Within, condition, translated, typed, typed_on
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.bind.subqueries.subqueries import HiddenColumn
-from dovetail.sql.expressions.expression import KIND, Structure, structure
+from dovetail.sql.expressions.expression import KIND, Structure, column_named, structure
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.interval_columns import INTERVAL, length, read
 from dovetail.sql.functions.translate import Special, Translator
@@ -124,7 +124,7 @@ def _by_lengths(query: exp.Select, kinds: Sequence[pa.DataType]) -> exp.Select:
     """A subquery with the lengths of intervals in the place of their texts: equal ones can be two texts."""
     if INTERVAL not in kinds:
         return query
-    columns = [exp.column(exp.to_identifier(str(place), quoted=True)) for place in range(len(kinds))]
+    columns = [column_named(str(place)) for place in range(len(kinds))]
     shown = [length(read(one)) if kind == INTERVAL else one for one, kind in zip(columns, kinds, strict=True)]
     return exp.select(*shown).from_(query.subquery("looked_for"))
 

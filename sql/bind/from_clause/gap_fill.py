@@ -29,7 +29,7 @@ from dovetail.sql.bind.from_clause.windows import as_table, name_of, refuse_time
 from dovetail.sql.bind.partitions.ties import Shown
 from dovetail.sql.bind.partitions.window_functions import WindowFunctions
 from dovetail.sql.bind.scope import Visible, place_of
-from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.expression import Expr, column_named
 from dovetail.sql.functions.long_arithmetic import digits_of, with_point
 from dovetail.sql.functions.risingwave.series import times_before
 from dovetail.sql.functions.typed import filled
@@ -150,14 +150,14 @@ def gap_filled(call: GapFillCall, from_item: FromItem) -> FromItem:
     by = [scope.find(column, "FROM") for column in call.by]
     fills = _fills(call, from_item, {time.internal, *(column.internal for column in by)})
     windows = WindowFunctions(node, node.schema)
-    shown = Shown.of([_column(column.internal) for column in columns])
+    shown = Shown.of([column_named(column.internal) for column in columns])
 
     def following(internal: str) -> exp.Expr:
         """The column that holds what another one is in the next row."""
-        order = exp.Ordered(this=_column(time.internal), nulls_first=False)
+        order = exp.Ordered(this=column_named(time.internal), nulls_first=False)
         window = exp.Window(
-            this=filled("lead({0})", [_column(internal)]),
-            partition_by=[_column(column.internal) for column in by],
+            this=filled("lead({0})", [column_named(internal)]),
+            partition_by=[column_named(column.internal) for column in by],
             order=exp.Order(expressions=[order]),
         )
         return windows.over(shown.distinguished(window), call.place)
@@ -176,7 +176,7 @@ def gap_filled(call: GapFillCall, from_item: FromItem) -> FromItem:
         if column.internal in carried:
             return own
         if column == time:
-            return Expr(filled("coalesce({0}, {1})", [_column(filled_in.at), own.tree]), own.type)
+            return Expr(filled("coalesce({0}, {1})", [column_named(filled_in.at), own.tree]), own.type)
         return filled_in.value(own, ends.get(column.internal))
 
     made = Map(rows, tuple((column.internal, value(column)) for column in columns))
@@ -201,16 +201,16 @@ class _FilledIn:
 
     @property
     def arrays(self) -> tuple[tuple[str, Expr], ...]:
-        numbers = Expr(filled("range(len({0}))", [_column(self.times)]), pa.list_(pa.int64()))
+        numbers = Expr(filled("range(len({0}))", [column_named(self.times)]), pa.list_(pa.int64()))
         return (self.at, Expr.column(self.times, pa.list_(self.time.type))), (self.number, numbers)
 
     def value(self, own: Expr, last: exp.Expr | None) -> Expr:
         """A column: ``own`` in the rows themselves, in others NULL, or on the line to ``last``."""
         between: exp.Expr = exp.null()
         if last is not None:
-            steps = filled("len({0})", [_column(self.times)])
-            between = _interpolated(own.type, own.tree, last, _column(self.number), steps)
-        parts = [_column(self.at), _column(self.time.internal), between, own.tree]
+            steps = filled("len({0})", [column_named(self.times)])
+            between = _interpolated(own.type, own.tree, last, column_named(self.number), steps)
+        parts = [column_named(self.at), column_named(self.time.internal), between, own.tree]
         return Expr(filled("CASE WHEN {0} > {1} THEN {2} ELSE {3} END", parts), own.type)
 
 
@@ -254,14 +254,10 @@ def _fills(call: GapFillCall, from_item: FromItem, known: set[str]) -> Mapping[s
     return fills
 
 
-def _column(name: str) -> exp.Expr:
-    return exp.column(exp.to_identifier(name, quoted=True))
-
-
 def _times(call: GapFillCall, time: Visible, end: exp.Expr) -> Expr:
     """The time of a row and those that are missing before the next one. Instants are filled in by the hours of UTC."""
     kind = "TIMESTAMPTZ" if time.type.tz else "TIMESTAMP"
-    bounds = [_column(time.internal), end]
+    bounds = [column_named(time.internal), end]
     if time.type.tz:
         bounds = [filled("timezone('UTC', {0})", [bound]) for bound in bounds]
     times = times_before(bounds[0], bounds[1], call.step)

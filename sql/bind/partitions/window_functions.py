@@ -20,7 +20,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import Unsupported
 from dovetail.joins.state.order import is_ordered
 from dovetail.sql.bind.partitions.ties import is_tie
-from dovetail.sql.expressions.expression import Expr, Structure, as_formed, structure
+from dovetail.sql.expressions.expression import Expr, Structure, as_formed, column_named, structure
 from dovetail.sql.expressions.partitions.window_calls import arguments_of, called_in, frame_kind, name_of
 from dovetail.sql.plan.column_names import unused
 from dovetail.sql.plan.maps import identity
@@ -53,7 +53,7 @@ class WindowFunctions:
         def replaced(node: exp.Expr) -> exp.Expr:
             if not isinstance(node, exp.Window):
                 return node
-            return _named(self._column_of(node, place))
+            return column_named(self._column_of(node, place))
 
         return as_formed(tree.transform(replaced), tree)
 
@@ -89,11 +89,11 @@ class WindowFunctions:
         made.set("partition_by", [])
         if isinstance(made.this, exp.Filter):
             condition = made.this.expression.this
-            condition.replace(_named(self._part(condition, place)))
+            condition.replace(column_named(self._part(condition, place)))
         call = called_in(made)
         for argument in arguments_of(call):
             if argument.find(exp.Column) is not None:
-                argument.replace(_named(self._part(argument, place)))
+                argument.replace(column_named(self._part(argument, place)))
         for order in (made.args.get("order"), call.this if isinstance(call.this, exp.Order) else None):
             if order is not None:
                 self._order_by_columns(order, place)
@@ -104,7 +104,7 @@ class WindowFunctions:
         for term in order.expressions:
             column = self._part(term.this, place)
             if is_ordered(self._schema.field(column).type):
-                term.set("this", _named(column))
+                term.set("this", column_named(column))
                 terms.append(term)
             elif not is_tie(term):
                 raise Unsupported(
@@ -133,10 +133,6 @@ class WindowFunctions:
             known = f"{PART}{len(self.computed)}"
             self.computed[known] = expr
         return known
-
-
-def _named(column: str) -> exp.Expr:
-    return exp.column(exp.to_identifier(column, quoted=True))
 
 
 def _refuse(window: exp.Window, place: str) -> None:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dovetail.changelog.rows import Positions
 from dovetail.sql.expressions.evaluate import quoted, run
-from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.expression import Expr, column_named
 
 _PARTITION, _PLACE = "__partition", "__place"
 
@@ -20,7 +20,7 @@ def in_partitions(call: Expr) -> Expr:
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Window):
-            node.set("partition_by", [exp.column(exp.to_identifier(_PARTITION, quoted=True))])
+            node.set("partition_by", [column_named(_PARTITION)])
         return node
 
     return Expr(call.tree.transform(replaced), call.type)
