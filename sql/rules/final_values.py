@@ -147,7 +147,7 @@ def _rows_after(window: exp.Window) -> int | None:
     name = name_of(call)
     if name in _NUMBERING:
         return 0
-    if name in _OF_ALL:
+    if name in _OF_ALL or (name == "lead" and isinstance(window.this, exp.IgnoreNulls)):
         return None
     if name in ("lag", "lead"):
         given = call.expressions[1:2] if isinstance(call, exp.Anonymous) else [call.args.get("offset")]
