@@ -225,6 +225,11 @@ def is_aggregate_call(node: exp.Expr) -> bool:
     return is_aggregate(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
 
 
+def is_window_call(tree: exp.Expr) -> bool:
+    """Whether it is a call of the engine that a window can be of."""
+    return is_call(tree) or (isinstance(tree, exp.Anonymous) and str(tree.this).lower() in _OF_WINDOWS)
+
+
 def counts_distinct(node: exp.Expr) -> bool:
     """Whether a call asks how many values there are that differ."""
     node = node.this if isinstance(node, exp.Filter) else node

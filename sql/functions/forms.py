@@ -12,9 +12,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.aggregate_functions import outermost
+from dovetail.sql.expressions.expression import column_named
 from dovetail.sql.expressions.partitions.window_calls import name_of
 from dovetail.sql.functions import interval_columns
-from dovetail.sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
+from dovetail.sql.functions.aggregate_calls import as_it_is, exact, is_aggregate, is_window_call
 from dovetail.sql.functions.translate import LONGEST_CHAIN, Translator, Visit
 from dovetail.sql.functions.typed import Typed, bracketed, filled
 from dovetail.sql.syntax.calls import TAKES_UNIT, function_name, registered_name
@@ -25,7 +27,7 @@ def _column(translator: Translator, node: exp.Expr) -> Typed:
     kind = translator.environment.type_of(node.name)
     if kind is None:
         raise SqlError(f'there is no column "{node.name}"', where=translator.environment.place)
-    column = exp.column(exp.to_identifier(node.name, quoted=True))
+    column = column_named(node.name)
     of_text = translator.environment.reads_interval(node.name)
     return translator.known(interval_columns.read(column) if of_text else column, kind)
 
@@ -317,19 +319,27 @@ def _window(translator: Translator, node: exp.Expr) -> Typed:
     """A window function: the engine computes it, whole partitions at a time."""
     node, without_nulls = _without_marks(node)
     called = replace(translator, aggregated=as_it_is)(node.this)
-    gives_interval = called.known_type == interval_columns.INTERVAL
-    if gives_interval:
-        called = translator.known(interval_columns.kept(called.tree), called.known_type)
     by = [translator.key(translator(one)).tree for one in node.args.get("partition_by") or ()]
-    call = _of_values_there(called.tree, translator) if without_nulls else called.tree
-    made = exp.Window(this=call, partition_by=by, spec=_frame(translator, node), over="OVER")
+    window = exp.Window(partition_by=by, spec=_frame(translator, node), over="OVER")
     if (order := node.args.get("order")) is not None:
-        made.set("order", translator.ordered(order))
+        window.set("order", translator.ordered(order))
         if _is_measured(node) and len(order.expressions) == 1:
             # Of a frame that is so wide one term says how far rows are from one another.
-            made.args["order"].set("expressions", made.args["order"].expressions[-1:])
-    value = exact(made, called.known_type, "", translator.environment.place)
-    return translator.known(interval_columns.read(value) if gives_interval else value, called.known_type)
+            window.args["order"].set("expressions", window.args["order"].expressions[-1:])
+
+    def over(call: exp.Expr) -> exp.Expr:
+        made = window.copy()
+        made.set("this", _of_values_there(call, translator) if without_nulls else call.copy())
+        return made
+
+    if is_window_call(called.tree):
+        value = exact(over(called.tree), called.known_type, "", translator.environment.place)
+        return translator.known(value, called.known_type)
+    # What is made of several calls is of each of them over the window.
+    made = called.tree.copy()
+    for call in list(outermost(made, is_window_call)):
+        call.replace(over(call))
+    return translator.known(made, called.known_type)
 
 
 def _without_marks(window: exp.Expr) -> tuple[exp.Expr, bool]:

@@ -14,22 +14,22 @@ from dovetail.sql.functions.aggregate_calls import OF_ONE, filtered
 from dovetail.sql.functions.typed import filled
 
 INTERVAL = pa.month_day_nano_interval()
-_OF_TEXT = "interval of a text"
-"""The key in the metadata of a tree that reads the interval of a text."""
+_READ = "interval_of"
 LENGTH = pa.decimal128(38, 0)
 
 
 def read(text: exp.Expr) -> exp.Expr:
     """The interval that a text in the one form means."""
-    tree = filled("interval_of({0})", [text])
-    tree.meta[_OF_TEXT] = text
-    return tree
+    return filled(f"{_READ}({{0}})", [text])
 
 
 def kept(interval: exp.Expr) -> exp.Expr:
     """The text of an interval in the one form; of one that was read of a text, that text."""
-    text = interval.unnest().meta.get(_OF_TEXT)
-    return text.copy() if isinstance(text, exp.Expr) else interval_text(interval)
+    inner = interval.unnest()
+    if isinstance(inner, exp.Anonymous) and inner.this == _READ:
+        text: exp.Expr = inner.expressions[0]
+        return text.copy()
+    return interval_text(interval)
 
 
 def interval_text(interval: exp.Expr) -> exp.Expr:
