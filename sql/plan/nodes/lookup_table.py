@@ -13,7 +13,7 @@ from dovetail.changelog.schema import Column
 from dovetail.joins.dataflow.lookup import LookupTarget
 from dovetail.sql.plan.canonical_values import Form, members
 from dovetail.sql.plan.joins.method import Key
-from dovetail.sql.plan.nodes.node import Table
+from dovetail.sql.plan.nodes.node import Table, declared_forms
 from dovetail.sql.syntax.statements import Index
 
 
@@ -65,8 +65,7 @@ class LookupTable(Table):
 
     @cached_property
     def forms(self) -> Mapping[str, str]:
-        declared = {column.name: column.form for column in self.declared if column.form}
-        return {internal: declared[name] for internal, name in self.columns if name in declared}
+        return declared_forms(self.columns, self.declared)
 
     def type_of(self, declared: str) -> pa.DataType:
         return next(column.type for column in self.declared if column.name == declared)

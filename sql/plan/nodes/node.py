@@ -24,6 +24,7 @@ from typing import Self
 import pyarrow as pa
 
 from dovetail.changelog.errors import InternalError
+from dovetail.changelog.schema import Column
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.joins.dataflow.state_memory import StateMemory
 from dovetail.sql.engines import Engine
@@ -460,6 +461,12 @@ def over(terms: Iterable[Expr], names: Iterable[str]) -> list[Expr]:
 def names_read(*exprs: Expr | None) -> set[str]:
     """The columns that they read."""
     return {name for expr in exprs if expr is not None for name in expr.columns}
+
+
+def declared_forms(columns: Iterable[tuple[str, str]], declared: Iterable[Column]) -> Mapping[str, str]:
+    """The form of each of ``columns``, internal and declared names, that has one as it is declared."""
+    forms = {column.name: column.form for column in declared if column.form}
+    return {internal: forms[name] for internal, name in columns if name in forms}
 
 
 def clock_column(node: Node) -> set[str]:

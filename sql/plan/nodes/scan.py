@@ -23,7 +23,7 @@ from dovetail.sql.plan.canonical_values import (
 )
 from dovetail.sql.plan.joins.method import Key
 from dovetail.sql.plan.nodes.event_time import EventTime
-from dovetail.sql.plan.nodes.node import Cut, Leaf, Node, names_read
+from dovetail.sql.plan.nodes.node import Cut, Leaf, Node, declared_forms, names_read
 from dovetail.sql.plan.nodes.upserts import UPSERTS, Upserts, ruling
 from dovetail.sql.plan.time_text import watermark_text
 from dovetail.sql.syntax.rules import Rules
@@ -73,8 +73,7 @@ class Scan(Leaf):
 
     @cached_property
     def forms(self) -> Mapping[str, str]:
-        declared = {column.name: column.form for column in self.stream.columns if column.form}
-        return {internal: declared[name] for internal, name in self.columns if name in declared}
+        return declared_forms(self.columns, self.stream.columns)
 
     def internal(self, declared: str) -> str:
         return next(internal for internal, name in self.columns if name == declared)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from dovetail.changelog.schema import Column
 from dovetail.sql.plan.canonical_values import Form, fields, members
 from dovetail.sql.plan.joins.method import Key
-from dovetail.sql.plan.nodes.node import Table
+from dovetail.sql.plan.nodes.node import Table, declared_forms
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class Content(Table):
 
     @cached_property
     def forms(self) -> Mapping[str, str]:
-        declared = {column.name: column.form for column in self.declared if column.form}
-        return {internal: declared[name] for internal, name in self.columns if name in declared}
+        return declared_forms(self.columns, self.declared)
 
     @property
     def unique_keys(self) -> list[Key]:
