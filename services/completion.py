@@ -19,7 +19,7 @@ from dovetail.sql.query_settings import SETTINGS
 from dovetail.sql.syntax.parse import STATEMENTS, awaited, readable
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateDictionary, CreateStream
-from dovetail.sql.syntax.types import INSTANT, display
+from dovetail.sql.syntax.types import INSTANT, display, type_shown
 from dovetail.sql.system_tables import DEAD_LETTERS
 
 _KEYWORDS = """
@@ -106,7 +106,7 @@ def columns_of_relation(relation: Relation) -> Mapping[str, str]:
     """Each column with its type; of a view as far as the catalog has them."""
     definition = relation.definition
     if isinstance(definition, CreateStream):
-        typed = {column.name: display(column.type, definition.rules) for column in definition.schema.readable}
+        typed = {column.name: type_shown(column, definition.rules) for column in definition.schema.readable}
         return {**typed, TIME: typed.get(TIME, display(INSTANT, definition.rules))}
     if isinstance(definition, CreateDictionary):
         typed = {column.name: display(column.type, Rules.TIMEPLUS) for column in definition.columns}
@@ -114,7 +114,7 @@ def columns_of_relation(relation: Relation) -> Mapping[str, str]:
     if relation.written is None:
         return {}
     rules = relation.written.rules
-    return {column.name: display(column.type, rules) for column in relation.written.schema.columns}
+    return {column.name: type_shown(column, rules) for column in relation.written.schema.columns}
 
 
 def _completions(prefix: str, candidates: Iterable[str], meta: str) -> Iterator[Completion]:

@@ -149,7 +149,7 @@ class Plan:
     def stream(self) -> Stream:
         """The output topic as an input of other queries."""
         if self.constant:
-            return Stream(StreamSchema(self.name, self._columns, Kind.CHANGELOG), self.name, self.rules, trusted=True)
+            return Stream(StreamSchema(self.name, self.declared, Kind.CHANGELOG), self.name, self.rules, trusted=True)
         if self.output is None:
             raise Unsupported(f'"{self.name}" is bounded: it has no topic', fix="read a stream in its query")
         made = self.output
@@ -159,7 +159,7 @@ class Plan:
         names = {name for name, _ in made.columns}
         schema = StreamSchema(
             name=self.name,
-            columns=self._columns,
+            columns=self.declared,
             kind=kind,
             primary_key=made.key if made.unique and set(made.key) <= names else (),
             event_time=TIME if TIME in names else None,
@@ -171,7 +171,8 @@ class Plan:
         )
 
     @property
-    def _columns(self) -> tuple[Column, ...]:
+    def declared(self) -> tuple[Column, ...]:
+        """The output columns as those of a stream."""
         return tuple(Column(one.name, one.type, form=self.forms.get(one.name, "")) for one in self.schema)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dovetail.changelog.schema import Column, Kind, StreamSchema
+from dovetail.changelog.schema import Kind, StreamSchema
 from dovetail.enrichment.dictionary_definitions import definition_of
 from dovetail.services.lsp.file_catalog import FileCatalog, NameChange
 from dovetail.services.session.assignment import assigned_rows
@@ -13,7 +13,7 @@ from dovetail.services.session.rows import changeable, filled_columns, in_dialec
 from dovetail.services.session.table_as import table_of
 from dovetail.services.session.typed_rows import typed_rows
 from dovetail.services.session.views import expect_endless
-from dovetail.sql.bind.reading import expression_rules
+from dovetail.sql.bind.reading import with_dialect
 from dovetail.sql.catalog import Relation, What
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.catalog.written_streams import as_text
@@ -118,15 +118,12 @@ def _made(definition: RelationDefinition, written: str = "") -> NameChange:
 def _stream(plan: Plan) -> Stream:
     if not plan.bounded or plan.constant:
         return plan.stream()
-    columns = tuple(Column(field.name, field.type) for field in plan.schema)
-    return Stream(StreamSchema(plan.name, columns, Kind.CHANGELOG), plan.name, plan.rules, trusted=True)
+    return Stream(StreamSchema(plan.name, plan.declared, Kind.CHANGELOG), plan.name, plan.rules, trusted=True)
 
 
 def _planned(statement: Select | CreateView, catalog: FileCatalog, rules: Rules) -> Plan:
-    if rules is not Rules.TIMEPLUS:
-        dialect = expression_rules(statement, catalog, rules)
-        statement = replace(statement, settings={"dialect": dialect.value, **statement.settings})
-    return plan_query(statement.name if isinstance(statement, CreateView) else "select", statement, catalog)
+    name = statement.name if isinstance(statement, CreateView) else "select"
+    return plan_query(name, with_dialect(statement, catalog, rules), catalog)
 
 
 def _dropped(statement: Drop, catalog: FileCatalog) -> NameChange | None:

@@ -32,7 +32,7 @@ from dovetail.sql.syntax.statements import (
     Show,
     ShowCreate,
 )
-from dovetail.sql.syntax.types import display
+from dovetail.sql.syntax.types import display, type_shown
 from dovetail.sql.system_tables import DEAD_LETTERS
 
 INSTANT = pa.timestamp("ms", tz="UTC")
@@ -292,7 +292,7 @@ def _columns(
     lines = [
         {
             "column": name,
-            "type": (column.form if column is not None else "") or display(kind, rules),
+            "type": type_shown(column, rules) if column is not None else display(kind, rules),
             "null": "" if name in primary_key or (column is not None and not column.nullable) else "yes",
             "default": (column.default or "") if column is not None else from_record.get(name, ""),
             "key": "primary key" if name in primary_key else "",

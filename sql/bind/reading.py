@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -19,6 +20,8 @@ from dovetail.sql.syntax.calls import CONTENTS, dotted_name, function_name
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.set_functions import set_function
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
+
+Asked = TypeVar("Asked", bound=Select | CreateView)
 
 
 def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:
@@ -45,7 +48,7 @@ def dialect_of(rules: Rules, catalog: Relations) -> Dialect:
     return WithFunctions(DIALECTS[rules], catalog)
 
 
-def with_dialect(statement: Select, catalog: Relations, without_relations: Rules) -> Select:
+def with_dialect(statement: Asked, catalog: Relations, without_relations: Rules) -> Asked:
     """The statement with its dialect among its settings, as ``expression_rules`` finds it."""
     rules = expression_rules(statement, catalog, without_relations)
     return replace(statement, settings={"dialect": rules.value, **statement.settings})

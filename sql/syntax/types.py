@@ -19,6 +19,7 @@ from typing import NoReturn
 import pyarrow as pa
 
 from dovetail.changelog.errors import UnknownName, Unsupported
+from dovetail.changelog.schema import Column, Included
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import Dovetail
@@ -257,6 +258,12 @@ _NAMES: Mapping[Rules, Mapping[pa.DataType, str]] = {
         pa.timestamp("s", tz="UTC"): "timestamptz",
     },
 }
+
+
+def type_shown(column: Column | Included, rules: Rules) -> str:
+    """The type of a column as it is declared: ``jsonb`` of texts that are documents."""
+    form = column.form if isinstance(column, Column) else ""
+    return form or display(column.type, rules)
 
 
 def display(data_type: pa.DataType, rules: Rules) -> str:

@@ -16,7 +16,7 @@ from threading import Thread
 from typing import Any
 
 SERVER = (sys.executable, "-m", "dovetail.services.cli.start", "lsp")
-URI = "file:///work/shop.sql"
+URI = "file:///shop.sql"
 _WAIT_S = 120
 
 

@@ -202,6 +202,13 @@ def test_hover_says_what_a_word_is(open_editor: Editor, place: tuple[int, int], 
     assert bool(expected) == bool(open_editor.hover(*place))
 
 
+def test_types_are_those_that_are_declared(open_editor: Editor) -> None:
+    declared = "CREATE TABLE kept (id int PRIMARY KEY, doc jsonb, due interval)"
+    open_editor.open(f"{declared};\nCREATE MATERIALIZED VIEW kept_too AS SELECT doc -> 'a' AS a, due FROM kept;")
+    assert "stream kept\nid integer\ndoc jsonb\ndue interval" in open_editor.hover(0, 14)
+    assert "materialized view kept_too\na jsonb\ndue interval" in open_editor.hover(1, 28)
+
+
 def test_hover_over_functions_and_joins(open_editor: Editor) -> None:
     open_editor.open("SELECT to_start_of_hour(at), jsonb_typeof(x) FROM a ASOF JOIN b ON a.t >= b.t")
     assert "to_start_of_hour(" in open_editor.hover(0, 12)
