@@ -29,7 +29,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     typed,
 )
 from dovetail.sql.functions.risingwave.values.populated import populated
-from dovetail.sql.functions.risingwave.values.texts import json_text, text_of
+from dovetail.sql.functions.risingwave.values.texts import document_text, text_of
 from dovetail.sql.functions.typed import Typed, filled
 
 
@@ -56,12 +56,6 @@ def _document(value: Typed, tree: exp.Expr) -> Typed:
     return value.of(filled("CAST({0} AS VARCHAR)", [tree]), JSON)
 
 
-def _text(value: Typed, tree: exp.Expr) -> Typed:
-    """A string without its quotes, NULL for null; what has members as it stands."""
-    template = "CASE WHEN json_type({0}) IN ('OBJECT', 'ARRAY') THEN {1} ELSE json_extract_string({0}, '$') END"
-    return typed(value, template, [tree, json_text(filled("CAST({0} AS VARCHAR)", [tree]))], TEXT)
-
-
 def member(document: Typed, key: Typed) -> Typed:
     """``document -> key``"""
     return _document(document, _step(document, key))
@@ -69,7 +63,7 @@ def member(document: Typed, key: Typed) -> Typed:
 
 def member_text(document: Typed, key: Typed) -> Typed:
     """``document ->> key``"""
-    return _text(document, _step(document, key))
+    return document.of(document_text(_step(document, key)), TEXT)
 
 
 def _followed(document: Typed, path: Typed) -> exp.Expr:
@@ -92,7 +86,7 @@ def at_path(document: Typed, path: Typed) -> Typed:
 
 def text_at_path(document: Typed, path: Typed) -> Typed:
     """``document #>> path``"""
-    return _text(document, _followed(document, path))
+    return document.of(document_text(_followed(document, path)), TEXT)
 
 
 def has_key(document: Typed, key: Typed) -> Typed:

@@ -9,7 +9,7 @@ from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import TEXT, engine_name, quoted, typed
 from dovetail.sql.functions.risingwave.values.map_entries import from_entries, map_kind, row_of
-from dovetail.sql.functions.risingwave.values.texts import json_text
+from dovetail.sql.functions.risingwave.values.texts import document_text
 from dovetail.sql.functions.typed import Typed, filled
 
 _ELEMENTS = "CASE WHEN json_type({0}) = 'ARRAY' THEN CAST(json_extract({0}, '$[*]') AS VARCHAR[]) END"
@@ -31,14 +31,8 @@ def populated(document: Typed, kind: pa.DataType) -> Typed:
         elements = filled("list_transform({0}, lambda e_: {1})", [filled(_ELEMENTS, [document.tree]), inner])
         made = filled(f"CAST({{0}} AS {engine_name(kind)})", [elements])
     else:
-        made = cast(_text(document), kind).tree
+        made = cast(document.of(document_text(document.tree), TEXT), kind).tree
     return document.of(made, kind)
-
-
-def _text(document: Typed) -> Typed:
-    """A string without its quotes, anything else as it is written."""
-    template = "CASE WHEN json_type({0}) IN ('OBJECT', 'ARRAY') THEN {1} ELSE json_extract_string({0}, '$') END"
-    return typed(document, template, [document.tree, json_text(document.tree)], TEXT)
 
 
 def member(document: Typed, name: str) -> Typed:

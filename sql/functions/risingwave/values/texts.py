@@ -72,6 +72,12 @@ def _written(value: Typed, kind: pa.DataType) -> exp.Expr:
     return filled("CAST({0} AS VARCHAR)", [value.tree])
 
 
+def document_text(document: exp.Expr) -> exp.Expr:
+    """A string without its quotes, NULL for null; what has members as it stands."""
+    template = "CASE WHEN json_type({0}) IN ('OBJECT', 'ARRAY') THEN {1} ELSE json_extract_string({0}, '$') END"
+    return filled(template, [document, json_text(filled("CAST({0} AS VARCHAR)", [document]))])
+
+
 def json_text(document: exp.Expr) -> exp.Expr:
     spaced = "rtrim(regexp_replace({0}, {1}, {2}, 'g'))"
     return filled(spaced, [document, quoted(_TOKEN_BEFORE_SPACE), quoted(r"\1 ")])
