@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from dovetail.sql.syntax.calls import CONTENTS, WINDOWS
+
 
 class SetFunction(NamedTuple):
     """arrays   the functions that give the columns of its rows as arrays
@@ -84,16 +86,16 @@ def _no_row(column: exp.ColumnDef) -> exp.Expr:
 _TO_ROWS = {"jsonb_to_record": _to_record, "jsonb_to_recordset": _to_recordset}
 
 
-def _is_of_values(call: exp.Expr | None) -> bool:
+def _is_of_values(call: exp.Anonymous) -> bool:
     """Whether a call in FROM reads no relation: its one row is its value."""
-    part = call
+    part: exp.Expr = call
     while isinstance(part, exp.Anonymous) and part.expressions:
         part = part.expressions[0]
     named = isinstance(part, exp.Column | exp.Anonymous | exp.Identifier | exp.Table)
-    return isinstance(call, exp.Anonymous) and not named and str(call.this).lower() not in _OF_RELATIONS
+    return not named and str(call.this).lower() not in _OF_RELATIONS
 
 
-_OF_RELATIONS = frozenset({"table", "changelog", "changes", "tumble", "hop", "session", "cumulate", "gap_fill"})
+_OF_RELATIONS = frozenset({*CONTENTS, *WINDOWS, "changelog", "cumulate"})
 
 
 def arrays_of(call: exp.Anonymous, function: SetFunction) -> list[exp.Expr]:
@@ -113,28 +115,18 @@ def as_unnest(item: exp.Expr) -> exp.Expr:
     """
     call = item.this if isinstance(item, exp.Table | exp.Lateral) else None
     unnest = call if isinstance(call, exp.Unnest) else item if isinstance(item, exp.Unnest) else None
-    function = set_function(call)
-    if function is not None:
-        assert isinstance(call, exp.Anonymous)
-        arrays, own = arrays_of(call, function), list(function.columns) or [item.alias or str(call.this).lower()]
+    written, counted = _column_names(item), bool(item.args.get("ordinality"))
+    if isinstance(call, exp.Anonymous):
         table = item.alias or str(call.this).lower()
-        counted = bool(item.args.get("ordinality"))
-        written = _column_names(item)
-    elif (typed := _of_columns(item)) is not None:
-        arrays, table = typed, item.alias or str(call.this).lower() if call is not None else ""
-        own, counted = [], bool(item.args.get("ordinality"))
-        written = _column_names(item)
-    elif _is_of_values(call):
-        assert isinstance(call, exp.Anonymous)
-        array = exp.Array(expressions=[call.copy()])
-        array.meta[GIVES_ARRAYS] = True
-        arrays, table = [array], item.alias or str(call.this).lower()
-        own, counted, written = [table], bool(item.args.get("ordinality")), _column_names(item)
+        rows = _rows_of(item, call, table)
+        if rows is None:
+            return item
+        arrays, own = rows
     elif unnest is not None and unnest.args.get("offset"):
         arrays, table = list(unnest.expressions), item.alias or "unnest"
-        own = [item.alias or "unnest"] * len(arrays)
+        own = [table] * len(arrays)
         counted, offset = True, unnest.args["offset"]
-        written = [*_column_names(item), *([offset] if isinstance(offset, exp.Identifier) else [])]
+        written += [offset] if isinstance(offset, exp.Identifier) else []
     else:
         return item
     if counted:
@@ -145,6 +137,21 @@ def as_unnest(item: exp.Expr) -> exp.Expr:
     names = [*written, *(exp.to_identifier(name) for name in own[len(written) :])]
     alias = exp.TableAlias(this=_table_name(item, table), columns=names)
     return exp.Unnest(expressions=arrays, alias=alias)
+
+
+def _rows_of(item: exp.Expr, call: exp.Anonymous, table: str) -> tuple[list[exp.Expr], list[str]] | None:
+    """The arrays that are the columns of a call in FROM, and what those are called that have no name of the alias; None
+    for a call over a relation.
+    """
+    if (function := set_function(call)) is not None:
+        return arrays_of(call, function), list(function.columns) or [table]
+    if (typed := _of_columns(item)) is not None:
+        return typed, []
+    if not _is_of_values(call):
+        return None
+    array = exp.Array(expressions=[call.copy()])
+    array.meta[GIVES_ARRAYS] = True
+    return [array], [table]
 
 
 def _table_name(item: exp.Expr, name: str) -> exp.Identifier:
