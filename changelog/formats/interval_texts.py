@@ -39,14 +39,18 @@ class TooManyHours(ValueError):
     """An interval that no answer can hold."""
 
 
+class UnknownUnit(ValueError):
+    """What is no unit of time."""
+
+
 def unit_of(name: str) -> str:
-    """``days``, ``day`` and ``d`` are ``day``. Raises ValueError for what is no unit."""
+    """``days``, ``day`` and ``d`` are ``day``. Raises UnknownUnit."""
     folded = name.lower()
     for tried in (folded, folded.removesuffix("s")):
         unit = _SHORT.get(tried, tried)
         if unit in _MICROS or unit in _DAYS or unit in _MONTHS:
             return unit
-    raise ValueError(name)
+    raise UnknownUnit(name)
 
 
 def parsed(text: str, unit: str = "") -> tuple[int, int, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
+from functools import lru_cache
 
 import duckdb
 
@@ -63,11 +64,17 @@ _MACROS = (
 _local = threading.local()
 
 
+@lru_cache(maxsize=1024)
+def _calls_one(sql: str) -> bool:
+    """The same expressions are computed batch after batch."""
+    return _CALLED.search(sql) is not None
+
+
 def teach_intervals(session: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Let ``session``, which is this thread's own, know the macros, once ``sql`` calls one: reading them takes as long
     as making a connection.
     """
-    if getattr(_local, "taught", None) is session or _CALLED.search(sql) is None:
+    if getattr(_local, "taught", None) is session or not _calls_one(sql):
         return
     for macro in _MACROS:
         session.execute(f"CREATE MACRO IF NOT EXISTS {macro}")

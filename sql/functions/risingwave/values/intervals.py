@@ -9,6 +9,8 @@ from dovetail.changelog.formats import interval_texts
 from dovetail.sql.functions.interval_columns import INTERVAL
 from dovetail.sql.functions.typed import Typed
 
+_FORMS = "'1 day 02:30:00', '3 hours', '2 months'"
+
 
 def literal(value: Typed, text: str, unit: str = "") -> Typed:
     """An interval that is written out; a number without a unit is of ``unit``, seconds without one."""
@@ -29,5 +31,7 @@ def parsed(text: str, unit: str = "") -> tuple[int, int, int]:
         raise SqlError(
             f"'{text}' has more hours than an interval holds", fix="at most 2562047 hours: write days"
         ) from None
+    except interval_texts.UnknownUnit as fault:
+        raise SqlError(f"an interval has no unit '{fault}'", fix=_FORMS) from None
     except ValueError:
-        raise SqlError(f"'{text}' is no interval", fix="'1 day 02:30:00', '3 hours', '2 months'") from None
+        raise SqlError(f"'{text}' is no interval", fix=_FORMS) from None
