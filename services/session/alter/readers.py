@@ -52,16 +52,18 @@ def with_columns_named(catalog: Catalog, altered: Relation) -> list[Relation]:
     """The views that would read more columns of ``altered``, as it has them then, by a ``*``: with the columns in its
     place that it stands for now. So they stay what they are, as views of PostgreSQL do.
     """
-    then = {altered.name: altered}
+    named: dict[str, Relation] = {}
     for user in reversed(users_of(catalog, altered)):
         view = user.definition
-        if isinstance(view, CreateView) and _planned(user.name, view, catalog) != _planned(
-            user.name, view, AlteredCatalog(catalog, then)
-        ):
-            with stars_noted() as stars:
-                _planned(user.name, view, catalog)
-            then[user.name] = replace(user, ddl=stars.written_out(user.ddl))
-    return [one for name, one in then.items() if name != altered.name and one.ddl != catalog.get(name).ddl]
+        if not isinstance(view, CreateView):
+            continue
+        with stars_noted() as stars:
+            now = _planned(user.name, view, catalog)
+        written_out = stars.written_out(user.ddl)
+        then = AlteredCatalog(catalog, {altered.name: altered, **named})
+        if written_out != user.ddl and now != _planned(user.name, view, then):
+            named[user.name] = replace(user, ddl=written_out)
+    return list(named.values())
 
 
 def expect_read_alike(
