@@ -233,10 +233,8 @@ def is_window_call(tree: exp.Expr) -> bool:
 def counts_distinct(node: exp.Expr) -> bool:
     """Whether a call asks how many values there are that differ."""
     node = node.this if isinstance(node, exp.Filter) else node
-    name = aggregate_name(node).removesuffix("_if")
-    if name.removesuffix("_distinct") != "count":
-        return _TEMPLATES.get(name) == _TEMPLATES["uniq"]
-    return name != "count" or _parts(node)[2]
+    name = _without_combinators(aggregate_name(node))
+    return _TEMPLATES.get(name) == _TEMPLATES["uniq"] or (name == "count" and _parts(node)[2])
 
 
 def aggregate_tree(node: exp.Expr, argument: Part, term: Part, condition: Part, place: str) -> exp.Expr:
@@ -483,7 +481,7 @@ Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
 """What becomes of a call, of its type where that is known, of its name as it is written, in its place."""
 
 
-def extreme(node: exp.Expr, call: exp.Expr) -> exp.Expr | None:
+def extreme_of_all(node: exp.Expr, call: exp.Expr) -> exp.Expr | None:
     """``min``, ``max`` or ``any`` of arrays or rows, which no fold has an order for, from all of them: the ``call`` of
     ``node``. None for others, and for windows.
     """

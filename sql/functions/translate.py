@@ -28,7 +28,7 @@ from dovetail.sql.functions.aggregate_calls import (
     aggregate_tree,
     as_it_is,
     counts_distinct,
-    extreme,
+    extreme_of_all,
     is_aggregate,
 )
 from dovetail.sql.functions.documents import JSON
@@ -257,7 +257,7 @@ class Translator:
             of_intervals = aggregated_intervals(called, tree, value.tree, self.environment.place)
             return None if of_intervals is None else self.known(of_intervals, INTERVAL)
         if value.is_list or value.is_struct:
-            of_all = extreme(node, tree)
+            of_all = extreme_of_all(node, tree)
             return None if of_all is None else self.known(of_all, value.known_type)
         return None
 
