@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.changelog.errors import UnknownName
-from dovetail.changelog.suggest import suggestion
 from dovetail.sql.catalog import Query, Relation, What
 from dovetail.sql.catalog.records import RelationDefinition
-from dovetail.sql.catalog.stored_relations import FEW, refuse_taken
-from dovetail.sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, Index
+from dovetail.sql.catalog.stored_relations import indexes_of, meant, refuse_taken, unknown
+from dovetail.sql.syntax.statements import CreateFunction, CreateIndex, Index
 
 _WORDS = re.compile(r"\w+")
 
@@ -74,11 +73,10 @@ class FileCatalog:
 
     def get(self, name: str) -> Relation:
         """Raises UnknownName with the nearest name."""
-        known = self._known(name)
+        known = meant(name, self._found)
         if known is None:
             self.missed = not self._complete
-            listing = "SHOW STREAMS and SHOW VIEWS list what there is" if len(self._found) > FEW else ""
-            raise UnknownName(f'there is no stream or view "{name}"', fix=suggestion(name, self._found, listing))
+            raise unknown(name, self._found)
         relation = self._found[known]
         if relation is None:
             self.hidden = True
@@ -86,18 +84,15 @@ class FileCatalog:
         return relation
 
     def has(self, name: str) -> bool:
-        return self._known(name) is not None
-
-    def _known(self, name: str) -> str | None:
-        """The name, or the one that differs from it in letter case alone."""
-        alike = [name] if name in self._found else [one for one in self._found if one.casefold() == name.casefold()]
-        return alike[0] if len(alike) == 1 else None
+        return meant(name, self._found) is not None
 
     def indexes(self, stream: str) -> list[Index]:
         relation = self.get(stream)
-        own = list(relation.definition.indexes) if isinstance(relation.definition, CreateStream) else []
-        made = [one.definition for one in self.relations() if one.what is What.INDEX]
-        return own + [one.index for one in made if isinstance(one, CreateIndex) and one.stream == relation.name]
+        made = [one.definition for one in self.relations()]
+        return indexes_of(relation.definition, (one for one in made if self._is_index_of(one, relation.name)))
+
+    def _is_index_of(self, definition: RelationDefinition, name: str) -> bool:
+        return isinstance(definition, CreateIndex) and meant(definition.stream, self._found) == name
 
     def function(self, name: str) -> CreateFunction | None:
         """Without its body: constants are computed while a query is planned, and nothing of a file is run."""

@@ -13,7 +13,6 @@ from dovetail.services.session import Session
 from dovetail.sql.catalog import Catalog, Query, Relation, What
 from dovetail.sql.catalog.stored_topics import topic_of
 from dovetail.sql.engines import Engine
-from dovetail.sql.syntax.statements import CreateView
 
 Edge = tuple[str, str]
 
@@ -68,7 +67,7 @@ def _holders(relations: Iterable[Relation], found: Iterable[QueryStatus]) -> dic
 def _edges(catalog: Catalog, relation: Relation, queries: Sequence[Query], holders: Mapping[str, str]) -> list[Edge]:
     """From what is read to what reads it: by their topics, and what is read otherwise (looked up, or as a snapshot)."""
     edges = [(holders.get(topic, topic), query.name) for query in queries for topic in sorted(offsets_of(query))]
-    into = relation.definition.into if isinstance(relation.definition, CreateView) else None
+    into = catalog.target(relation)
     if into is not None:
         edges.append((relation.name, into))
     read = {used for used, _ in edges}

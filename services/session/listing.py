@@ -120,13 +120,14 @@ def _views(context: Context, like: str | None) -> Rows:
     for relation in context.catalog.relations(What.VIEW, like):
         statement, one = relation.definition, found.get(relation.name)
         assert isinstance(statement, CreateView)
+        into = context.catalog.target(relation)
         lines.append(
             {
                 "name": statement.name,
                 "topic": one.query.topic if one is not None else "",
                 "state": one.shown_state if one is not None else _without_query(statement),
                 **behind.get(relation.name, NO_BACKLOG),
-                "reads": ", ".join(used for used in context.catalog.used(statement.name) if used != statement.into),
+                "reads": ", ".join(used for used in context.catalog.used(statement.name) if used != into),
                 "used by": ", ".join(user.name for user in context.catalog.users(statement.name)),
                 "definition": relation.shown,
             }
@@ -240,10 +241,10 @@ def describe(context: Context, statement: Describe) -> Rows:
 
         expect_dead_letter_topic(context, statement.name, "DESCRIBE")
         return _columns([(field.name, field.type, None) for field in DEAD_LETTERS], (), Rules.TIMEPLUS)
-    relation = context.catalog.find(statement.name)
-    if relation is None:
-        from dovetail.services.session.tail.topic_views import topic_view
+    from dovetail.services.session.tail.topic_views import relation_of, topic_view
 
+    relation = relation_of(context, statement.name)
+    if relation is None:
         _, view = topic_view(context, statement.name)
         return _columns([(field.name, field.type, None) for field in view.schema], (), Rules.TIMEPLUS)
     definition = relation.definition

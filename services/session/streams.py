@@ -121,7 +121,7 @@ def _expect_same_policy(statement: CreateStream, before: RelationDefinition) -> 
 
 def alter_stream(context: Context, statement: AlterStream) -> Done:
     """Another definition of the same records, of which the catalog alone knows. No view may read otherwise by it."""
-    if statement.if_exists and context.catalog.find(statement.name) is None:
+    if statement.if_exists and context.catalog.named(statement.name) is None:
         return Done(f"there is no stream {statement.name}")
     relation = context.catalog.get(statement.name)
     before = relation.definition

@@ -121,13 +121,13 @@ class Catalog:
             self._expect_functions(definition.name)
         text = kept_text(definition) if isinstance(definition, CreateStream) else definition.text
         relation = Relation(definition.name, What.of(definition), text, now_ms, _stored(written))
-        used = {definition.stream} if isinstance(definition, CreateIndex) else uses
-        used = tuple(used)
+        named = (definition.stream,) if isinstance(definition, CreateIndex) else tuple(uses)
         with self._wish() as connection:
             stored_relations.refuse_alike(connection, definition)
             existing = stored_relations.find(connection, relation.name)
             if existing is not None and definition.if_not_exists:
                 return existing, stored_queries.find(connection, relation.name)
+            used = stored_relations.own_names(connection, named)
             if isinstance(definition, CreateView):
                 refuse_cycle(connection, definition, used)
             if existing is not None:
@@ -157,7 +157,8 @@ class Catalog:
             if ahead is None or ahead.desired is Desired.DROPPED or relation is None:
                 return
             view = stored_queries.expect(connection, relation.name)
-            stored_relations.replace_query(connection, relation.name, ahead.sql, _stored(written), uses, now_ms)
+            used = stored_relations.own_names(connection, uses)
+            stored_relations.replace_query(connection, relation.name, ahead.sql, _stored(written), used, now_ms)
             stored_queries.exchange(connection, view, ahead, now_ms)
 
     def get(self, name: str) -> Relation:
@@ -166,8 +167,14 @@ class Catalog:
             return stored_relations.expect(connection, name)
 
     def find(self, name: str) -> Relation | None:
+        """The relation of just this name, as CREATE asks: streams may differ in letter case alone."""
         with self._read() as connection:
             return stored_relations.find(connection, name)
+
+    def named(self, name: str) -> Relation | None:
+        """The relation that a statement means by ``name``, as ``get`` finds it; None where there is none."""
+        with self._read() as connection:
+            return stored_relations.named(connection, name)
 
     def relations(self, what: What | None = None, like: str | None = None) -> list[Relation]:
         """In order of creation; ``like`` is a pattern of SHOW .. LIKE (``%`` and ``_``)."""
@@ -187,10 +194,13 @@ class Catalog:
 
     def indexes(self, stream: str) -> list[Index]:
         """The secondary indexes of a stream or view: those in its declaration, then those made by CREATE INDEX."""
-        definition = self.get(stream).definition
-        own = list(definition.indexes) if isinstance(definition, CreateStream) else []
-        made = [user.definition for user in self.users(stream)]
-        return own + [one.index for one in made if isinstance(one, CreateIndex)]
+        relation = self.get(stream)
+        return stored_relations.indexes_of(relation.definition, (user.definition for user in self.users(relation.name)))
+
+    def target(self, relation: Relation) -> str | None:
+        """What a view writes INTO is called; None for other relations."""
+        with self._read() as connection:
+            return stored_relations.target(connection, relation.definition)
 
     def function(self, name: str) -> CreateFunction | None:
         """The function of this name, in lower case, that a user has made. Raises Unsupported where none is called."""
@@ -220,7 +230,7 @@ class Catalog:
     def expect_acyclic(self, view: CreateView, uses: Iterable[str]) -> None:
         """Raises Unsupported where ``create`` would: a view that would be made of its own rows."""
         with self._read() as connection:
-            refuse_cycle(connection, view, uses)
+            refuse_cycle(connection, view, stored_relations.own_names(connection, uses))
 
     def going(self, statement: Drop) -> list[Relation]:
         """What ``drop`` would drop now. Raises as that does."""
@@ -490,7 +500,7 @@ def _answering(engine: Engine) -> Iterator[None]:
 
 
 def _going(connection: Connection, statement: Drop) -> list[Relation]:
-    if statement.if_exists and stored_relations.find(connection, statement.name) is None:
+    if statement.if_exists and stored_relations.named(connection, statement.name) is None:
         return []
     target = stored_relations.expect(connection, statement.name)
     if target.what != statement.what:

@@ -13,17 +13,17 @@ from sqlalchemy.engine import Connection
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.catalog import stored_relations
-from dovetail.sql.catalog.records import Relation
 from dovetail.sql.syntax.statements import CreateView
 
 
 def refuse_cycle(connection: Connection, view: CreateView, uses: Iterable[str]) -> None:
     """Raises Unsupported where ``view``, which reads and writes ``uses``, would be made of its own rows."""
-    ends = {view.name, view.into}
+    into = stored_relations.target(connection, view)
+    ends = {view.name, into}
     for name in dict.fromkeys(uses):
-        path = _path(connection, name, ends, frozenset()) if name != view.into else None
+        path = _path(connection, name, ends, frozenset()) if name != into else None
         if path is not None:
-            onward = [view.name] if path[0] == view.name or view.into is None else [view.name, view.into]
+            onward = [view.name] if path[0] == view.name or into is None else [view.name, into]
             raise _endless(view, " → ".join([*path, *onward]))
 
 
@@ -39,14 +39,11 @@ def _path(connection: Connection, name: str, ends: Set[str | None], seen: frozen
 
 def _sources(connection: Connection, name: str) -> Iterator[str]:
     """What the rows of a relation are made of, one step back."""
-    into = _target(stored_relations.find(connection, name))
+    relation = stored_relations.find(connection, name)
+    into = None if relation is None else stored_relations.target(connection, relation.definition)
     yield from (used for used in stored_relations.used(connection, name) if used != into)
-    yield from (user.name for user in stored_relations.users(connection, name) if _target(user) == name)
-
-
-def _target(relation: Relation | None) -> str | None:
-    definition = None if relation is None else relation.definition
-    return definition.into if isinstance(definition, CreateView) else None
+    users = stored_relations.users(connection, name)
+    yield from (user.name for user in users if stored_relations.target(connection, user.definition) == name)
 
 
 def _endless(view: CreateView, cycle: str) -> Unsupported:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
@@ -12,17 +12,14 @@ from dovetail.changelog.suggest import suggestion
 from dovetail.sql.catalog.metadata_tables import RELATIONS, USES
 from dovetail.sql.catalog.records import FormerDefinition, Relation, RelationDefinition, What
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import CreateIndex, CreateStream
+from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Index
 
-FEW = 12
+_FEW = 12
 """Up to so many names are listed in an error."""
 
 
 def add(connection: Connection, relation: Relation, used: Iterable[str]) -> None:
-    """Adds a relation; raises UnknownName where one of ``used`` is not there."""
-    uses = sorted(set(used))
-    for name in uses:
-        expect(connection, name)
+    """Adds a relation that uses others, by their own names."""
     connection.execute(
         RELATIONS.insert().values(
             name=relation.name,
@@ -32,8 +29,17 @@ def add(connection: Connection, relation: Relation, used: Iterable[str]) -> None
             written=relation.written_text or None,
         )
     )
-    for name in uses:
-        connection.execute(USES.insert().values(name=relation.name, used=name))
+    _add_uses(connection, relation.name, used)
+
+
+def _add_uses(connection: Connection, name: str, used: Iterable[str]) -> None:
+    for one in sorted(set(used)):
+        connection.execute(USES.insert().values(name=name, used=one))
+
+
+def own_names(connection: Connection, written: Iterable[str]) -> tuple[str, ...]:
+    """What the relations are called that a statement names in any letter case. Raises UnknownName."""
+    return tuple(dict.fromkeys(expect(connection, name).name for name in written))
 
 
 def names(connection: Connection) -> list[str]:
@@ -63,8 +69,7 @@ def replace_query(connection: Connection, name: str, ddl: str, written: str, use
     in_order = [(RELATIONS.c[column], value) for column, value in values.items()]
     connection.execute(RELATIONS.update().where(RELATIONS.c.name == name).ordered_values(*in_order))
     connection.execute(USES.delete().where(USES.c.name == name))
-    for one in sorted(set(used)):
-        connection.execute(USES.insert().values(name=name, used=one))
+    _add_uses(connection, name, used)
 
 
 def find(connection: Connection, name: str) -> Relation | None:
@@ -73,16 +78,43 @@ def find(connection: Connection, name: str) -> Relation | None:
 
 
 def expect(connection: Connection, name: str) -> Relation:
-    """The relation of this name, or the one whose name differs from it in letter case alone."""
-    relation = find(connection, name)
+    """The relation that a statement names. Raises UnknownName with the nearest name there is."""
+    relation = named(connection, name)
     if relation is None:
-        known = names(connection)
-        alike = _alike(name, known)
-        if len(alike) == 1:
-            return expect(connection, alike[0])
-        listing = "SHOW STREAMS and SHOW VIEWS list what there is" if len(known) > FEW else ""
-        raise UnknownName(f'there is no stream or view "{name}"', fix=suggestion(name, known, listing))
+        raise unknown(name, names(connection))
     return relation
+
+
+def named(connection: Connection, name: str) -> Relation | None:
+    """The relation that a statement names: ``name``, or the one that differs from it in letter case alone."""
+    relation = find(connection, name)
+    if relation is None and (alike := meant(name, names(connection))) is not None:
+        return find(connection, alike)
+    return relation
+
+
+def meant(name: str, known: Collection[str]) -> str | None:
+    """The name of a relation, or the one that differs from it in letter case alone."""
+    alike = [name] if name in known else _alike(name, known)
+    return alike[0] if len(alike) == 1 else None
+
+
+def unknown(name: str, known: Collection[str]) -> UnknownName:
+    """The error of a name that no relation has, with the nearest one."""
+    listing = "SHOW STREAMS and SHOW VIEWS list what there is" if len(known) > _FEW else ""
+    return UnknownName(f'there is no stream or view "{name}"', fix=suggestion(name, known, listing))
+
+
+def indexes_of(definition: RelationDefinition, made: Iterable[RelationDefinition]) -> list[Index]:
+    """The secondary indexes of a relation: those in its declaration, then those of ``made`` by CREATE INDEX."""
+    own = list(definition.indexes) if isinstance(definition, CreateStream) else []
+    return own + [one.index for one in made if isinstance(one, CreateIndex)]
+
+
+def target(connection: Connection, definition: RelationDefinition) -> str | None:
+    """What a view writes INTO is called; None for other relations, and where it is not there."""
+    into = definition.into if isinstance(definition, CreateView) else None
+    return None if into is None else meant(into, names(connection))
 
 
 def refuse_alike(connection: Connection, definition: RelationDefinition) -> None:

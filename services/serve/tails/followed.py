@@ -21,7 +21,7 @@ from dovetail.services.serve.tails.events import RowsEvent, rows_events
 from dovetail.services.serve.tails.places import EventPlace, Offsets, same
 from dovetail.services.serve.tails.tail_client import TailClient
 from dovetail.services.session.context import Context
-from dovetail.services.session.tail.topic_views import topic_view
+from dovetail.services.session.tail.topic_views import relation_of, topic_view
 
 _LOG = logging.getLogger("dovetail.serve")
 _LOOK_S = 1.0
@@ -39,7 +39,7 @@ class FollowedTopic:
         """Raises UnknownName. Takes its time: not for the event loop."""
         self._context = context
         self.name = name
-        self._relation = context.catalog.find(name)
+        self._relation = relation_of(context, name)
         self.topic, self._view = topic_view(context, name)
         self.topic_id = context.topics.ids([self.topic])[self.topic]
         self.offsets: Offsets = dict(context.topics.ends(self.topic))
@@ -123,7 +123,7 @@ class FollowedTopic:
 
     def _expect_same(self) -> None:
         """Raises RequestRefused where the rows are declared otherwise now."""
-        if self._context.catalog.find(self.name) != self._relation:
+        if relation_of(self._context, self.name) != self._relation:
             raise RequestRefused(
                 f'"{self.name}" was dropped, or is declared otherwise now',
                 where="changes",

@@ -29,7 +29,7 @@ _SAY_AFTER_S = 5.0
 
 def alter_view(context: Context, statement: AlterView) -> Done:
     """A number that cannot be reached leaves the view as it was. Raises SqlError with the reason then."""
-    if statement.if_exists and context.catalog.find(statement.name) is None:
+    if statement.if_exists and context.catalog.named(statement.name) is None:
         return Done(f"there is no view {statement.name}")
     buckets = _buckets(statement)
     view, definition = expect_materialized(context, statement.name)

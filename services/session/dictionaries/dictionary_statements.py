@@ -70,7 +70,7 @@ def _with_columns(context: Context, statement: CreateDictionary) -> CreateDictio
 
 def dictionary(context: Context, name: str) -> CreateDictionary:
     """The statement that made it. Raises UnknownName or SqlError where there is no dictionary of this name."""
-    relation = context.catalog.find(name)
+    relation = context.catalog.named(name)
     if relation is None:
         known = [one.name for one in context.catalog.relations(What.DICTIONARY)]
         raise UnknownName(f'there is no dictionary "{name}"', fix=suggestion(name, known))

@@ -100,12 +100,20 @@ class DeadLetters:
         return dead_letter_rows(records).select(self.schema.names)
 
 
+def relation_of(context: Context, name: str) -> Relation | None:
+    """The relation that ``name`` means; None where there is none, or just a topic of this name."""
+    relation = context.catalog.find(name)
+    if relation is None and name not in context.topics.partitions():
+        return context.catalog.named(name)
+    return relation
+
+
 def topic_view(context: Context, name: str) -> tuple[str, View]:
     """The topic behind ``name``, and how its records are shown. Raises UnknownName."""
     if is_dead_letter_topic(name):
         expect_dead_letter_topic(context, name, "tail")
         return name, DeadLetters()
-    if context.catalog.find(name) is None:
+    if relation_of(context, name) is None:
         topics = context.topics.partitions()
         if name in topics:
             return name, RawRecords()
@@ -137,7 +145,7 @@ class TopicTail:
     @staticmethod
     def of(context: Context, name: str, *, from_beginning: bool = False, limit: int | None = None) -> TopicTail:
         """Raises UnknownName."""
-        relation = context.catalog.find(name)
+        relation = relation_of(context, name)
         topic, view = topic_view(context, name)
         return TopicTail(context, name, relation, topic, view, from_beginning, limit)
 
@@ -173,7 +181,7 @@ class TopicTail:
 
     def _expect_same(self, topic_id: str) -> None:
         if self.relation is not None:
-            now = self.context.catalog.find(self.name)
+            now = relation_of(self.context, self.name)
             if now is None or now.created_ms != self.relation.created_ms:
                 raise self._ended(f'"{self.name}" was dropped{" and made again" if now is not None else ""}')
             if self.stream is not None and stream_of(self.context.catalog, self.name).schema != self.stream:

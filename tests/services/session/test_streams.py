@@ -13,6 +13,7 @@ from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SqlErro
 from dovetail.services.cli.row_format import Format
 from dovetail.services.cli.show import Screen
 from dovetail.services.session import Done, Live, Rows, Session, Text
+from dovetail.services.session.tail.topic_views import TopicTail
 from dovetail.services.stack import Stack
 from dovetail.sql.catalog import Catalog
 from dovetail.sql.syntax.parse import parse_one
@@ -128,6 +129,23 @@ def test_streams_are_listed_and_described(session: Session, ask: Ask) -> None:
         ("id", "integer", "", "", "primary key"),
         ("name", "varchar", "yes", "", ""),
     ]
+
+
+def test_a_name_in_another_letter_case_means_the_same_relation(session: Session, ask: Ask) -> None:
+    session.run("CREATE TABLE users (k INT PRIMARY KEY)")
+    assert ask("DESCRIBE USERS") == ask("DESCRIBE users")
+    assert TopicTail.of(session.context, "Users").topic == "users"
+    (dropped,) = session.run("DROP TABLE IF EXISTS USERS")
+    assert isinstance(dropped, Done)
+    assert dropped.text.startswith("dropped stream users")
+    assert session.context.catalog.find("users") is None
+
+
+def test_a_topic_of_just_the_name_comes_first(session: Session, ask: Ask, topics: Callable[..., str]) -> None:
+    outside = topics("Users")
+    session.run(f"CREATE STREAM `{outside.lower()}` (k int)")
+    assert ask(f"DESCRIBE `{outside}`") != ask(f"DESCRIBE `{outside.lower()}`") == ask(f"DESCRIBE `{outside.upper()}`")
+    assert TopicTail.of(session.context, outside).topic == outside
 
 
 def test_functions_and_topics_are_described(session: Session, ask: Ask, topics: Callable[..., str]) -> None:

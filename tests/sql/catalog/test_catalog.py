@@ -178,6 +178,18 @@ def test_an_index_goes_with_its_stream(catalog: Catalog) -> None:
     assert len(catalog.drop(drop("DROP TABLE users"), now_ms=2)) == 2
 
 
+def test_what_uses_a_relation_may_name_it_in_another_letter_case(catalog: Catalog) -> None:
+    create(catalog, "CREATE TABLE users (k INT PRIMARY KEY)")
+    create(catalog, "CREATE INDEX users_by_k ON Users (k)")
+    assert len(catalog.indexes("users")) == len(catalog.indexes("USERS")) == 1
+    create(catalog, "CREATE MATERIALIZED VIEW w INTO Users AS SELECT k FROM USERS", "USERS", "Users", query=query("w"))
+    assert catalog.used("w") == ["users"]
+    assert catalog.target(catalog.get("w")) == "users"
+    with pytest.raises(Unsupported, match='the stream "users" is used by w'):
+        catalog.drop(drop("DROP TABLE users"), now_ms=2)
+    assert len(catalog.drop(drop("DROP TABLE users CASCADE"), now_ms=2)) == 3
+
+
 def test_drop_knows_the_kind(filled: Catalog) -> None:
     with pytest.raises(SqlError, match='"w" is a view, not a stream'):
         filled.drop(drop("DROP STREAM w"), now_ms=2)

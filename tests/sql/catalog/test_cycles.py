@@ -15,6 +15,7 @@ CYCLES = {
     "CREATE OR REPLACE MATERIALIZED VIEW first AS SELECT a.k FROM second AS a JOIN beside AS b ON a.k = b.k": "first → "
     "second → first",
     "CREATE MATERIALIZED VIEW back INTO s AS SELECT k FROM beside": "s → first → beside → back → s",
+    "CREATE MATERIALIZED VIEW back INTO S AS SELECT k FROM Beside": "s → first → beside → back → s",
     "CREATE OR REPLACE MATERIALIZED VIEW second AS SELECT k FROM second": "second → second",
     "CREATE OR REPLACE VIEW plain AS SELECT k FROM plain WHERE k > 1": "plain → plain",
     "CREATE MATERIALIZED VIEW back INTO s AS SELECT k FROM t": "s → onward → t → back → s",
