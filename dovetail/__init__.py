@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from dovetail.changelog.errors import DovetailError
     from dovetail.connection import Connection, connect
     from dovetail.query_result import QueryResult
+    from dovetail.services.session.context import agreed
     from dovetail.stream_handle import StreamHandle
 
-__all__ = ["ChangeFeed", "Connection", "DovetailError", "QueryResult", "RowChange", "StreamHandle", "connect"]
+__all__ = ["ChangeFeed", "Connection", "DovetailError", "QueryResult", "RowChange", "StreamHandle", "agreed", "connect"]
 _MODULES = {
     "ChangeFeed": "dovetail.change_feed",
     "Connection": "dovetail.connection",
@@ -30,6 +31,7 @@ _MODULES = {
     "QueryResult": "dovetail.query_result",
     "RowChange": "dovetail.change_feed",
     "StreamHandle": "dovetail.stream_handle",
+    "agreed": "dovetail.services.session.context",
     "connect": "dovetail.connection",
 }
 

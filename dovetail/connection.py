@@ -13,7 +13,8 @@ from dovetail.frames import arrow_of
 from dovetail.query_result import QueryResult
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
 from dovetail.services.known_stacks import found_settings
-from dovetail.services.session import Live, Session, agreed
+from dovetail.services.session import Live, Session
+from dovetail.services.session.context import Confirm, unasked
 from dovetail.services.session.rows import insert_table
 from dovetail.sql.planner import stream_of
 from dovetail.sql.syntax.parameters.bound_literals import Arguments
@@ -21,9 +22,11 @@ from dovetail.sql.syntax.parse import parse, parse_one
 from dovetail.stream_handle import StreamHandle
 
 
-def connect(**settings: object) -> Connection:
+def connect(*, confirm: Confirm = unasked, **settings: object) -> Connection:
     """A connection to the local stack, from any folder, or to what the settings name.
 
+    confirm   is given the question whether DROP .. CASCADE may drop what was not named, and answers it. Without it such
+              a DROP is refused; ``dovetail.agreed`` agrees to each
     settings  as in docs/configuration.md, in small letters and without DOVETAIL_: ``brokers="kafka:9092"``,
               ``catalog_url="postgresql+psycopg://.."``, ``data_dir="/var/lib/dovetail"``. Those that are not given are
               those of the environment
@@ -32,7 +35,7 @@ def connect(**settings: object) -> Connection:
     does not exist. A variable that is misspelt is a warning.
     """
     warn_of_unknown(lambda line: warnings.warn(line, stacklevel=4))
-    return Connection(Session.open(found_settings(settings), confirm=agreed))
+    return Connection(Session.open(found_settings(settings), confirm=confirm))
 
 
 class Connection:
@@ -42,7 +45,7 @@ class Connection:
         self._session = session
 
     def sql(self, statements: str, parameters: Arguments | None = None) -> QueryResult:
-        """What the last of the statements gives; a DROP .. CASCADE drops what it names without a question.
+        """What the last of the statements gives. DROP .. CASCADE of what others use is for ``connect(confirm=..)``.
 
         parameters  the values of ``?`` in their order, or of ``:name`` by name, in SELECT, INSERT and WHY: texts,
                     numbers, truth values, None, dates, times and decimals

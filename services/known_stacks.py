@@ -5,7 +5,7 @@ A command is about, in this order:
 1. what its settings name: a data folder, brokers, or a catalog;
 2. the stack of the working folder, be it running or not;
 3. the running stack of the nearest folder around it;
-4. the one stack of this user that runs. Where there are several, which one is not guessed.
+4. the one stack of this user that runs, but for ``down``. Where there are several, which one is not guessed.
 
 What is written down is where to look; whether a stack runs, its own ``stack.json`` says.
 """
@@ -72,17 +72,21 @@ def forget(settings: Settings) -> None:
 
 
 def found_settings(
-    given: Mapping[str, object] | None = None, say: Callable[[str], None] = lambda line: None
+    given: Mapping[str, object] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    elsewhere: bool = True,
 ) -> Settings:
     """The settings of this process, with the data folder of the stack that is meant; as they are where none runs.
 
-    say  is told of a stack that is not of the working folder, of misspelt variables, and of files that set some
+    say        is told of a stack that is not of the working folder, of misspelt variables, and of files that set some
+    elsewhere  whether a stack may be meant that is neither of this folder nor of one around it
 
     Raises StackError where several run and none of them is meant more than another; else as ``read_settings``.
     """
     settings = read_settings(given)
     named = settings.model_fields_set & _NAMING or _has_stack(settings)
-    found = None if named else _around(settings.data_dir) or _only_one()
+    found = None if named else _around(settings.data_dir) or (_only_one() if elsewhere else None)
     env_files = ENV_FILES if found is None else found.env_files
     warn_of_unknown(say, env_files)
     tell_files(say, env_files)

@@ -98,7 +98,7 @@ def test_its_stack_is_found_from_another_folder_and_the_first_lines_of_python_ru
         streams = run(sys.executable, dovetail, "sql", "-c", "SHOW STREAMS", cwd=elsewhere, environment=environment)
         run(sys.executable, dovetail, "status", cwd=elsewhere, environment=environment)
     finally:
-        run(sys.executable, dovetail, "down", cwd=elsewhere, environment=environment)
+        run(sys.executable, dovetail, "down", cwd=folder, environment=environment)
     assert "prices" in streams
     assert sorted(elsewhere.rglob("*")) == before
     assert read_state(folder / ".dovetail" / "stack.json") is None

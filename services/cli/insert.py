@@ -27,10 +27,13 @@ def insert_files(
     """Batch by batch, each in a transaction of its own, and says how far it has come. ``wait`` names a view that is to
     include them all.
 
-    Raises SqlError with the file, and how many rows are there already, for the first row that does not fit.
+    Raises SqlError with the file, and how many rows are there already, for the first row that does not fit;
+    UnknownName before anything is written.
     """
     context, done = session.context, 0
     schema = stream_of(context.catalog, stream).schema
+    if wait:
+        context.catalog.get(wait)
     for path in files:
         name = "standard input" if path == _STDIN else str(path)
         with _opened(path) as file:

@@ -42,6 +42,19 @@ AsTable = Annotated[
 ]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        show_version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *, _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="As `version`.")] = False
+) -> None:
+    """Joins of Kafka streams in SQL; every result is a changelog in Kafka."""
+
+
 @app.command(epilog="Examples: `dovetail up`, `dovetail up --without redis`")
 def up(
     without: Annotated[list[str] | None, typer.Option(help="A component to leave out; may be given again.")] = None,
@@ -54,7 +67,7 @@ def up(
 
 @app.command(epilog="Example: `dovetail down`")
 def down() -> None:
-    """Stop what `dovetail up` has started, and nothing else. Topics, views and checkpoints stay on disk."""
+    """Stop the stack of this folder, or of one around it. Topics, views and checkpoints stay on disk."""
     from dovetail.services.cli import stack_commands
 
     stack_commands.down()

@@ -17,7 +17,7 @@ from dovetail.services.cli.failures import FAILED, reporting_errors
 from dovetail.services.cli.row_format import Format
 from dovetail.services.cli.show import Screen
 from dovetail.services.cli.view_log import view_log
-from dovetail.services.known_stacks import forget, found_settings, remember
+from dovetail.services.known_stacks import forget, found_settings, other_stacks, remember
 from dovetail.services.liveness import QueryStatus, account, await_stable, query_statuses
 from dovetail.services.stack import Stack
 from dovetail.services.stack.components import COMPONENT_NAMES, component
@@ -73,10 +73,11 @@ def _stable(settings: Settings, stack: Stack, screen: Screen) -> list[QueryStatu
 def down() -> None:
     screen = Screen()
     with reporting_errors(screen):
-        settings = found_settings(say=screen.note)
+        settings = found_settings(say=screen.note, elsewhere=False)
         ended = Stack(settings).down(screen.note)
         forget(settings)
-        screen.note(f"stopped {', '.join(ended)}" if ended else "nothing was running", style="green")
+        nothing = f"nothing was running here{other_stacks(settings)}"
+        screen.note(f"stopped {', '.join(ended)}" if ended else nothing, style="green")
 
 
 def status(output: Format) -> None:

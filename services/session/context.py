@@ -49,7 +49,10 @@ def agreed(_what: str) -> bool:
 
 def unasked(what: str) -> bool:
     """Where there is nobody to ask."""
-    raise Unsupported(what, fix="drop them one by one; or agree: --yes on the command line, confirm=agreed in Python")
+    fix = (
+        "drop them one by one; or agree: --yes on the command line, dovetail.connect(confirm=dovetail.agreed) in Python"
+    )
+    raise Unsupported(what, fix=fix)
 
 
 def silent(_line: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import dovetail
 from dovetail import Connection, RowChange
-from dovetail.changelog.errors import SqlError, StackError, UnknownName
+from dovetail.changelog.errors import SqlError, StackError, UnknownName, Unsupported
 from dovetail.services.stack import Stack
 
 pytestmark = pytest.mark.services
@@ -29,11 +29,22 @@ NUMBERS = itertools.count(1)
 def db(stack: Stack, tmp_path: Path) -> Iterator[Connection]:
     """One whose stream ``orders`` is over a topic of its own."""
     topic = f"python-{next(NUMBERS)}"
-    where = {"brokers": stack.endpoint("kafka"), "catalog_url": f"sqlite:///{tmp_path / 'catalog.db'}"}
+    where: dict[str, Any] = {"brokers": stack.endpoint("kafka"), "catalog_url": f"sqlite:///{tmp_path / 'catalog.db'}"}
     with dovetail.connect(data_dir=tmp_path, **where) as connection:
         connection.sql(f"CREATE STREAM orders (id int64, name string DEFAULT '-') SETTINGS topic = '{topic}'")
         yield connection
         connection.sql("DROP STREAM orders")
+
+
+def test_a_drop_of_what_others_use_is_agreed_to(db: Connection, stack: Stack, tmp_path: Path) -> None:
+    db.sql("CREATE VIEW ids AS SELECT id FROM orders")
+    with pytest.raises(Unsupported, match="also drops view ids") as refused:
+        db.sql("DROP STREAM orders CASCADE")
+    assert "dovetail.connect(confirm=dovetail.agreed)" in refused.value.fix
+    where: dict[str, Any] = {"brokers": stack.endpoint("kafka"), "catalog_url": f"sqlite:///{tmp_path / 'catalog.db'}"}
+    with dovetail.connect(confirm=dovetail.agreed, data_dir=tmp_path, **where) as agreeing:
+        agreeing.sql("DROP STREAM orders CASCADE")
+    db.sql("CREATE STREAM orders (id int64)")
 
 
 ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]

@@ -59,6 +59,8 @@ def test_the_one_that_runs_is_found_from_anywhere(places: Path, monkeypatch: pyt
     said: list[str] = []
     assert found_settings(say=said.append).data_dir == data
     assert said == [f"the stack that was started in {home}"]
+    # What stops a stack is typed in its folder.
+    assert found_settings(elsewhere=False).data_dir == places / "elsewhere" / ".dovetail"
     assert other_stacks(read_settings()) == f"; one runs that was started in {home}"
     forget(found_settings())
     assert found_settings().data_dir == places / "elsewhere" / ".dovetail"

@@ -79,7 +79,7 @@ def _value(cursor: Cursor) -> _Value:
         text = cursor.script[offset : cursor.tokens[cursor.index - 1].end + 1]
     if any(_is_named(column) for column in tree.find_all(exp.Column)):
         fix = (
-            f"write '{text}' if it is a text"
+            f"""write '{text.strip('"`')}' if it is a text"""
             if isinstance(tree, exp.Column)
             else "INSERT INTO .. SELECT .. FROM table(x) computes rows from rows"
         )

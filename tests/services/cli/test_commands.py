@@ -93,6 +93,7 @@ def test_without_a_stack_it_says_how_to_start_one(tmp_path: Path, monkeypatch: p
     assert "error: no stack is running" in result.stderr
     assert "fix:   dovetail up" in result.stderr
     assert CliRunner().invoke(app, ["logs", "kafka"]).exit_code == 1
+    assert CliRunner().invoke(app, ["--version"]).output == CliRunner().invoke(app, ["version"]).output != ""
     assert "nothing was running" in CliRunner().invoke(app, ["down"]).stderr
 
 

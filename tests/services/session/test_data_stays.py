@@ -158,7 +158,7 @@ def test_cascade_names_what_goes_and_asks(session: Session) -> None:
     assert isinstance(error, Unsupported)
     assert error.what == "DROP STREAM s CASCADE also drops view w, view v"
     assert "--yes" in error.fix
-    assert "confirm=agreed" in error.fix
+    assert "confirm=dovetail.agreed" in error.fix
     questions: list[str] = []
 
     def no(what: str) -> bool:

@@ -94,7 +94,8 @@ def test_values_of_a_table_are_expressions_of_its_dialect(session: Session, ask:
 
 def test_values_have_no_columns(session: Session) -> None:
     session.run("CREATE STREAM s (id int64, note string)")
-    assert failure(session, "INSERT INTO s VALUES (1, abc)").fix == "write 'abc' if it is a text"
+    for text in ("abc", '"abc"', "`abc`"):
+        assert failure(session, f"INSERT INTO s VALUES (1, {text})").fix == "write 'abc' if it is a text"
     assert "INSERT INTO .. SELECT" in failure(session, "INSERT INTO s VALUES (id + 1, 'a')").fix
     assert records(session, "s") == []
 
