@@ -11,11 +11,22 @@ from dovetail.changelog.errors import StackError
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
 from dovetail.runtime.settings import Settings
 from dovetail.services.known_stacks import found_settings
-from dovetail.services.session import Session, agreed
+from dovetail.services.session import Session
+from dovetail.services.session.context import unasked
 from dovetail.services.stack import Stack
 from dovetail.services.stack.state import Phase
 
 _LOOKED_AFTER_EVERY_S = 2.0
+
+
+def confirmed(what: str) -> bool:
+    """Whether the person at the notebook agrees. Raises Unsupported where no one can be asked, as in one that is run
+    as a whole.
+    """
+    try:
+        return input(f"{what}. Go on? [y/N] ").strip().lower() in {"y", "yes"}
+    except (NotImplementedError, EOFError, OSError):
+        return unasked(what)
 
 
 class Workplace:
@@ -31,7 +42,7 @@ class Workplace:
         """A new session; what was connected before is closed only when the new one is there."""
         settings = found_settings(given)
         warn_of_unknown(self._say)
-        session = Session.open(settings, say=self._say, confirm=agreed)
+        session = Session.open(settings, say=self._say, confirm=confirmed)
         self.close()
         self._given, self._settings, self._session = given, settings, session
         return session

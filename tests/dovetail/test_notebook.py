@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.magic_arguments import MagicArgumentParser
 
-from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.notebook.failures import CellFailed, as_cell_failures
 from dovetail.notebook.live_table import LiveTable
 from dovetail.notebook.options import cell_options, changes_options, settings_of
 from dovetail.notebook.tables import Bundle, answer_of, lines_of, table_of
+from dovetail.notebook.workplace import confirmed
 from tests.docs.pages import Page
 
 VALUES = st.one_of(st.none(), st.text(), st.sampled_from(["<b>", "</td>", "a\nb", "&amp;", "'\"", "\x00", "NULL"]))
@@ -122,3 +123,19 @@ def test_what_the_line_says() -> None:
             settings_of(wrong)
     assert vars(cell_options().parse_args(["--into", "x"])) == {"into": "x", "rows": 50, "until_idle": False}
     assert changes_options().parse_args(["v", "-b", "-n", "3"]).limit == 3
+
+
+@pytest.mark.parametrize(("answer", "agrees"), [("y", True), ("Yes ", True), ("", False), ("no", False)])
+def test_what_goes_with_a_drop_is_asked(answer: str, agrees: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.input", lambda question: answer if question.endswith("Go on? [y/N] ") else "")
+    assert confirmed("DROP STREAM s CASCADE also drops view v") is agrees
+
+
+@pytest.mark.parametrize("fault", [NotImplementedError, EOFError])
+def test_where_no_one_can_be_asked_it_is_refused(fault: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(_question: str) -> str:
+        raise fault
+
+    monkeypatch.setattr("builtins.input", silent)
+    with pytest.raises(Unsupported, match="also drops view v"):
+        confirmed("DROP STREAM s CASCADE also drops view v")
