@@ -76,7 +76,8 @@ class TopicAdmin:
         """The number of partitions of a topic that must be there. Raises UnknownName with the nearest name."""
         known = {name: count for name, count in self.partitions().items() if not name.startswith("__")}
         if topic not in known:
-            fix = suggestion(topic, known, "SETTINGS topic = '..' names the topic to read")
+            listing = "SHOW TOPICS lists those that exist; a stream that is not EXTERNAL gets a topic of its own"
+            fix = suggestion(topic, known, listing)
             raise UnknownName(f'there is no topic "{topic}"', where=f"brokers {self.brokers}", fix=fix)
         return known[topic]
 

@@ -42,7 +42,7 @@ def manual(words: str) -> str | Listing:
     if mentions := [(one.page, one.heading) for one in sections if one.mentions(words)]:
         return Listing(mentions, f'no heading has "{words}"; these sections do: dovetail docs shows one by its heading')
     fix = suggestion(words, [*pages, *_last(pages)], listing="dovetail docs lists the pages")
-    raise UnknownName(f'nothing is said of "{words}"', fix=fix)
+    raise UnknownName(f'there is no page or word "{words}"', fix=fix)
 
 
 def _pages() -> dict[str, Path]:

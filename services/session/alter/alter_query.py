@@ -96,7 +96,8 @@ def roll_back(context: Context, statement: Rollback) -> Done:
         raise SqlError(f'"{relation.name}" {when}', where=_ROLLBACK, fix=fix)
     view = replace(relation, ddl=former.ddl).definition
     assert isinstance(view, CreateView)
-    return alter_query(context, AlterQuery(view))
+    done = alter_query(context, AlterQuery(view))
+    return Done(f"{done.text}; ROLLBACK once more gives it the query that it had until now")
 
 
 def _succeed(context: Context, proposed: Proposal, successor: str) -> Changes:

@@ -49,7 +49,7 @@ def called(role: Role, name: str, **arguments: Any) -> Any:
         ),
         (Role.READER, "query", {"sql": "SELEC 1"}, "did you mean SELECT?"),
         (Role.READER, "query", {"sql": "SHOW VIEWS"}, "no stack is running"),
-        (Role.READER, "documentation", {"words": "qwertz"}, 'nothing is said of "qwertz"'),
+        (Role.READER, "documentation", {"words": "qwertz"}, 'there is no page or word "qwertz"'),
     ],
 )
 def test_refusals(role: Role, name: str, arguments: dict[str, str], reason: str) -> None:

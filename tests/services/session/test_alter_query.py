@@ -189,6 +189,7 @@ def test_a_view_is_altered_again_and_back(session: Session) -> None:
     [done] = session.run("ALTER VIEW totals ROLLBACK")
     assert isinstance(done, Done)
     assert done.text.startswith("altered view totals, running: ")
+    assert done.text.endswith("; ROLLBACK once more gives it the query that it had until now")
     assert_follows(session, "totals", first)
     assert altered(session, "totals", first) == "totals has this query already, and goes on"
 
