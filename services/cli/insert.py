@@ -15,6 +15,7 @@ from dovetail.services.session import Session
 from dovetail.services.session.files import row_batches
 from dovetail.services.session.result import counted
 from dovetail.services.session.rows import insert_table
+from dovetail.services.session.wait.input_chain import InputChain
 from dovetail.sql.planner import stream_of
 from dovetail.sql.syntax.statements import WaitFor
 
@@ -27,13 +28,13 @@ def insert_files(
     """Batch by batch, each in a transaction of its own, and says how far it has come. ``wait`` names a view that is to
     include them all.
 
-    Raises SqlError with the file, and how many rows are there already, for the first row that does not fit;
-    UnknownName before anything is written.
+    Raises SqlError with the file, and how many rows are there already, for the first row that does not fit. What
+    cannot be waited for is refused before anything is written.
     """
     context, done = session.context, 0
     schema = stream_of(context.catalog, stream).schema
     if wait:
-        context.catalog.get(wait)
+        InputChain.of(context.catalog, wait)
     for path in files:
         name = "standard input" if path == _STDIN else str(path)
         with _opened(path) as file:

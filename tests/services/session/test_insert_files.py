@@ -136,6 +136,7 @@ def test_the_view_that_is_waited_for_includes_the_rows(
     lines = "".join(f'{{"id": {number}, "item": "{"ab"[number % 2]}"}}\n' for number in range(1000))
     misspelt = CliRunner().invoke(app, ["insert", "orders", "--wait", "count"], input=lines)
     assert 'no stream or view "count"' in misspelt.stderr
+    assert "inserted" not in CliRunner().invoke(app, ["insert", "orders", "--wait", "orders"], input=lines).stderr
     result = CliRunner().invoke(app, ["insert", "orders", "--wait", "counted"], input=lines)
     assert result.exit_code == 0, result.stderr
     assert "inserted 1,000 rows into orders" in result.stderr
