@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
+from IPython.core.error import StdinNotImplementedError
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
@@ -25,7 +26,7 @@ def confirmed(what: str) -> bool:
     """
     try:
         return input(f"{what}. Go on? [y/N] ").strip().lower() in {"y", "yes"}
-    except (NotImplementedError, EOFError, OSError):
+    except (StdinNotImplementedError, EOFError, OSError):
         return unasked(what)
 
 

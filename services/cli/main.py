@@ -52,7 +52,7 @@ def _version(wanted: bool) -> None:
 def _options(
     *, _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="As `version`.")] = False
 ) -> None:
-    """Joins of Kafka streams in SQL; every result is a changelog in Kafka."""
+    """What is asked of the program rather than of a command."""
 
 
 @app.command(epilog="Examples: `dovetail up`, `dovetail up --without redis`")

@@ -88,7 +88,7 @@ class FileCatalog:
 
     def indexes(self, stream: str) -> list[Index]:
         relation = self.get(stream)
-        made = [one.definition for one in self.relations()]
+        made = (one.definition for one in self.relations() if one.what is What.INDEX)
         return indexes_of(relation.definition, (one for one in made if self._is_index_of(one, relation.name)))
 
     def _is_index_of(self, definition: RelationDefinition, name: str) -> bool:

@@ -11,6 +11,7 @@ from dovetail.services.serve.generators import generator_of
 from dovetail.services.serve.watch.query_sample import offsets_of
 from dovetail.services.session import Session
 from dovetail.sql.catalog import Catalog, Query, Relation, What
+from dovetail.sql.catalog.stored_relations import target
 from dovetail.sql.catalog.stored_topics import topic_of
 from dovetail.sql.engines import Engine
 
@@ -67,12 +68,13 @@ def _holders(relations: Iterable[Relation], found: Iterable[QueryStatus]) -> dic
 def _edges(catalog: Catalog, relation: Relation, queries: Sequence[Query], holders: Mapping[str, str]) -> list[Edge]:
     """From what is read to what reads it: by their topics, and what is read otherwise (looked up, or as a snapshot)."""
     edges = [(holders.get(topic, topic), query.name) for query in queries for topic in sorted(offsets_of(query))]
-    into = catalog.target(relation)
+    uses = catalog.used(relation.name)
+    into = target(relation.definition, uses)
     if into is not None:
         edges.append((relation.name, into))
     read = {used for used, _ in edges}
     lookups = [query.name for query in queries if query.engine == Engine.FAUST]
-    for used in sorted(catalog.used(relation.name)):
+    for used in sorted(uses):
         if used in read or used == into:
             continue
         looked_up = catalog.get(used).what is What.DICTIONARY and lookups

@@ -49,10 +49,8 @@ def agreed(_what: str) -> bool:
 
 def unasked(what: str) -> bool:
     """Where there is nobody to ask."""
-    fix = (
-        "drop them one by one; or agree: --yes on the command line, dovetail.connect(confirm=dovetail.agreed) in Python"
-    )
-    raise Unsupported(what, fix=fix)
+    in_python = "dovetail.connect(confirm=dovetail.agreed) in Python"
+    raise Unsupported(what, fix=f"drop them one by one; or agree: --yes on the command line, {in_python}")
 
 
 def silent(_line: str) -> None:

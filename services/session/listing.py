@@ -19,6 +19,7 @@ from dovetail.services.session.context import Context
 from dovetail.services.session.result import Rows, Text
 from dovetail.sql.catalog import Query, Relation, What
 from dovetail.sql.catalog.like import matches
+from dovetail.sql.catalog.stored_relations import target
 from dovetail.sql.query_settings import SETTINGS
 from dovetail.sql.syntax.calls import DATABASES
 from dovetail.sql.syntax.rules import Rules
@@ -120,14 +121,15 @@ def _views(context: Context, like: str | None) -> Rows:
     for relation in context.catalog.relations(What.VIEW, like):
         statement, one = relation.definition, found.get(relation.name)
         assert isinstance(statement, CreateView)
-        into = context.catalog.target(relation)
+        uses = context.catalog.used(statement.name)
+        into = target(statement, uses)
         lines.append(
             {
                 "name": statement.name,
                 "topic": one.query.topic if one is not None else "",
                 "state": one.shown_state if one is not None else _without_query(statement),
                 **behind.get(relation.name, NO_BACKLOG),
-                "reads": ", ".join(used for used in context.catalog.used(statement.name) if used != into),
+                "reads": ", ".join(used for used in uses if used != into),
                 "used by": ", ".join(user.name for user in context.catalog.users(statement.name)),
                 "definition": relation.shown,
             }
@@ -245,7 +247,7 @@ def describe(context: Context, statement: Describe) -> Rows:
 
     relation = relation_of(context, statement.name)
     if relation is None:
-        _, view = topic_view(context, statement.name)
+        _, view = topic_view(context, statement.name, relation)
         return _columns([(field.name, field.type, None) for field in view.schema], (), Rules.TIMEPLUS)
     definition = relation.definition
     if isinstance(definition, CreateIndex):

@@ -197,11 +197,6 @@ class Catalog:
         relation = self.get(stream)
         return stored_relations.indexes_of(relation.definition, (user.definition for user in self.users(relation.name)))
 
-    def target(self, relation: Relation) -> str | None:
-        """What a view writes INTO is called; None for other relations."""
-        with self._read() as connection:
-            return stored_relations.target(connection, relation.definition)
-
     def function(self, name: str) -> CreateFunction | None:
         """The function of this name, in lower case, that a user has made. Raises Unsupported where none is called."""
         relation = self.find(name)

@@ -13,12 +13,13 @@ from sqlalchemy.engine import Connection
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.catalog import stored_relations
+from dovetail.sql.catalog.records import Relation
 from dovetail.sql.syntax.statements import CreateView
 
 
 def refuse_cycle(connection: Connection, view: CreateView, uses: Iterable[str]) -> None:
     """Raises Unsupported where ``view``, which reads and writes ``uses``, would be made of its own rows."""
-    into = stored_relations.target(connection, view)
+    into = stored_relations.target(view, stored_relations.names(connection))
     ends = {view.name, into}
     for name in dict.fromkeys(uses):
         path = _path(connection, name, ends, frozenset()) if name != into else None
@@ -40,10 +41,13 @@ def _path(connection: Connection, name: str, ends: Set[str | None], seen: frozen
 def _sources(connection: Connection, name: str) -> Iterator[str]:
     """What the rows of a relation are made of, one step back."""
     relation = stored_relations.find(connection, name)
-    into = None if relation is None else stored_relations.target(connection, relation.definition)
+    into = None if relation is None else _target(connection, relation)
     yield from (used for used in stored_relations.used(connection, name) if used != into)
-    users = stored_relations.users(connection, name)
-    yield from (user.name for user in users if stored_relations.target(connection, user.definition) == name)
+    yield from (user.name for user in stored_relations.users(connection, name) if _target(connection, user) == name)
+
+
+def _target(connection: Connection, relation: Relation) -> str | None:
+    return stored_relations.target(relation.definition, stored_relations.used(connection, relation.name))
 
 
 def _endless(view: CreateView, cycle: str) -> Unsupported:

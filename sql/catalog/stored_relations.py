@@ -111,10 +111,10 @@ def indexes_of(definition: RelationDefinition, made: Iterable[RelationDefinition
     return own + [one.index for one in made if isinstance(one, CreateIndex)]
 
 
-def target(connection: Connection, definition: RelationDefinition) -> str | None:
-    """What a view writes INTO is called; None for other relations, and where it is not there."""
+def target(definition: RelationDefinition, known: Collection[str]) -> str | None:
+    """What a view writes INTO is called among ``known``, which has what it uses; None for other relations."""
     into = definition.into if isinstance(definition, CreateView) else None
-    return None if into is None else meant(into, names(connection))
+    return None if into is None else meant(into, known)
 
 
 def refuse_alike(connection: Connection, definition: RelationDefinition) -> None:

@@ -21,7 +21,7 @@ def test_the_front_page_has_the_joins_beside_flink() -> None:
 
 
 def test_a_figure_of_the_front_page_is_on_the_page() -> None:
-    measured = {" ".join(found.split()) for found in _MEASURED.findall(README.prose)}
+    measured = set(_MEASURED.findall(" ".join(README.prose.split())))
     assert len(measured) > len(FIGURES)
     assert [figure for figure in sorted(measured) if figure not in _readable(PAGE.text)] == []
 

@@ -25,12 +25,17 @@ pytestmark = pytest.mark.services
 NUMBERS = itertools.count(1)
 
 
+def connected(stack: Stack, folder: Path, **more: Any) -> Connection:
+    """To the brokers of ``stack``, with a catalog of its own in ``folder``."""
+    catalog = f"sqlite:///{folder / 'catalog.db'}"
+    return dovetail.connect(data_dir=folder, brokers=stack.endpoint("kafka"), catalog_url=catalog, **more)
+
+
 @pytest.fixture
 def db(stack: Stack, tmp_path: Path) -> Iterator[Connection]:
     """One whose stream ``orders`` is over a topic of its own."""
     topic = f"python-{next(NUMBERS)}"
-    where: dict[str, Any] = {"brokers": stack.endpoint("kafka"), "catalog_url": f"sqlite:///{tmp_path / 'catalog.db'}"}
-    with dovetail.connect(data_dir=tmp_path, **where) as connection:
+    with connected(stack, tmp_path) as connection:
         connection.sql(f"CREATE STREAM orders (id int64, name string DEFAULT '-') SETTINGS topic = '{topic}'")
         yield connection
         connection.sql("DROP STREAM orders")
@@ -41,8 +46,7 @@ def test_a_drop_of_what_others_use_is_agreed_to(db: Connection, stack: Stack, tm
     with pytest.raises(Unsupported, match="also drops view ids") as refused:
         db.sql("DROP STREAM orders CASCADE")
     assert "dovetail.connect(confirm=dovetail.agreed)" in refused.value.fix
-    where: dict[str, Any] = {"brokers": stack.endpoint("kafka"), "catalog_url": f"sqlite:///{tmp_path / 'catalog.db'}"}
-    with dovetail.connect(confirm=dovetail.agreed, data_dir=tmp_path, **where) as agreeing:
+    with connected(stack, tmp_path, confirm=dovetail.agreed) as agreeing:
         agreeing.sql("DROP STREAM orders CASCADE")
     db.sql("CREATE STREAM orders (id int64)")
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.core.error import StdinNotImplementedError
 from IPython.core.magic_arguments import MagicArgumentParser
 
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
@@ -131,7 +132,7 @@ def test_what_goes_with_a_drop_is_asked(answer: str, agrees: bool, monkeypatch: 
     assert confirmed("DROP STREAM s CASCADE also drops view v") is agrees
 
 
-@pytest.mark.parametrize("fault", [NotImplementedError, EOFError])
+@pytest.mark.parametrize("fault", [StdinNotImplementedError, EOFError, OSError])
 def test_where_no_one_can_be_asked_it_is_refused(fault: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(_question: str) -> str:
         raise fault

@@ -40,7 +40,7 @@ class FollowedTopic:
         self._context = context
         self.name = name
         self._relation = relation_of(context, name)
-        self.topic, self._view = topic_view(context, name)
+        self.topic, self._view = topic_view(context, name, self._relation)
         self.topic_id = context.topics.ids([self.topic])[self.topic]
         self.offsets: Offsets = dict(context.topics.ends(self.topic))
         self._most_rows = most_rows
@@ -123,7 +123,8 @@ class FollowedTopic:
 
     def _expect_same(self) -> None:
         """Raises RequestRefused where the rows are declared otherwise now."""
-        if relation_of(self._context, self.name) != self._relation:
+        name = self.name if self._relation is None else self._relation.name
+        if self._context.catalog.find(name) != self._relation:
             raise RequestRefused(
                 f'"{self.name}" was dropped, or is declared otherwise now',
                 where="changes",

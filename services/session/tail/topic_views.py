@@ -108,12 +108,12 @@ def relation_of(context: Context, name: str) -> Relation | None:
     return relation
 
 
-def topic_view(context: Context, name: str) -> tuple[str, View]:
-    """The topic behind ``name``, and how its records are shown. Raises UnknownName."""
+def topic_view(context: Context, name: str, relation: Relation | None) -> tuple[str, View]:
+    """The topic behind ``name``, which means ``relation``, and how its records are shown. Raises UnknownName."""
     if is_dead_letter_topic(name):
         expect_dead_letter_topic(context, name, "tail")
         return name, DeadLetters()
-    if relation_of(context, name) is None:
+    if relation is None:
         topics = context.topics.partitions()
         if name in topics:
             return name, RawRecords()
@@ -123,7 +123,7 @@ def topic_view(context: Context, name: str) -> tuple[str, View]:
             where=f"brokers {context.brokers}",
             fix=suggestion(name, known, "SHOW TOPICS lists them"),
         )
-    stream = stream_of(context.catalog, name)
+    stream = stream_of(context.catalog, relation.name)
     return stream.topic, DeclaredRows(stream, context.brokers)
 
 
@@ -146,7 +146,7 @@ class TopicTail:
     def of(context: Context, name: str, *, from_beginning: bool = False, limit: int | None = None) -> TopicTail:
         """Raises UnknownName."""
         relation = relation_of(context, name)
-        topic, view = topic_view(context, name)
+        topic, view = topic_view(context, name, relation)
         return TopicTail(context, name, relation, topic, view, from_beginning, limit)
 
     @property
@@ -181,7 +181,7 @@ class TopicTail:
 
     def _expect_same(self, topic_id: str) -> None:
         if self.relation is not None:
-            now = relation_of(self.context, self.name)
+            now = self.context.catalog.find(self.relation.name)
             if now is None or now.created_ms != self.relation.created_ms:
                 raise self._ended(f'"{self.name}" was dropped{" and made again" if now is not None else ""}')
             if self.stream is not None and stream_of(self.context.catalog, self.name).schema != self.stream:

@@ -12,6 +12,7 @@ from sqlalchemy.schema import CreateTable
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
 from dovetail.sql.catalog import Actual, Catalog, Desired, Leadership, Query, What
 from dovetail.sql.catalog.metadata_tables import METADATA
+from dovetail.sql.catalog.stored_relations import target
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import CreateStream, Drop
 from tests.sql.catalog.relations import create, definition
@@ -184,7 +185,7 @@ def test_what_uses_a_relation_may_name_it_in_another_letter_case(catalog: Catalo
     assert len(catalog.indexes("users")) == len(catalog.indexes("USERS")) == 1
     create(catalog, "CREATE MATERIALIZED VIEW w INTO Users AS SELECT k FROM USERS", "USERS", "Users", query=query("w"))
     assert catalog.used("w") == ["users"]
-    assert catalog.target(catalog.get("w")) == "users"
+    assert target(catalog.get("w").definition, catalog.used("w")) == "users"
     with pytest.raises(Unsupported, match='the stream "users" is used by w'):
         catalog.drop(drop("DROP TABLE users"), now_ms=2)
     assert len(catalog.drop(drop("DROP TABLE users CASCADE"), now_ms=2)) == 3
