@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from dovetail.change_feed import ChangeFeed
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.expected_types import expect_text, expect_truth
 from dovetail.frames import arrow_of
 from dovetail.query_result import QueryResult
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
@@ -19,6 +20,7 @@ from dovetail.services.session.rows import insert_table
 from dovetail.sql.planner import stream_of
 from dovetail.sql.syntax.parameters.bound_literals import Arguments
 from dovetail.sql.syntax.parse import parse, parse_one
+from dovetail.sql.syntax.statements import Print, Select, opening_words
 from dovetail.stream_handle import StreamHandle
 
 
@@ -34,6 +36,9 @@ def connect(*, confirm: Confirm = unasked, **settings: object) -> Connection:
     Raises StackError where no stack runs, or several of which none is of this folder; UnknownName for a setting that
     does not exist. A variable that is misspelt is a warning.
     """
+    if not callable(confirm):
+        what = f"confirm is asked, and {confirm!r} cannot be called"
+        raise SqlError(what, where="dovetail.connect(..)", fix="connect(confirm=dovetail.agreed), or a function")
     warn_of_unknown(lambda line: warnings.warn(line, stacklevel=4))
     return Connection(Session.open(found_settings(settings), confirm=confirm))
 
@@ -52,6 +57,7 @@ class Connection:
 
         A SELECT over a stream does not end, and is refused: ``changes`` follows one.
         """
+        expect_text(statements, ".sql(..)", 'db.sql("SHOW STREAMS")')
         answer = QueryResult("", pa.table({}))
         for statement in parse(statements, arguments=parameters):
             result = self._session.execute(statement)
@@ -69,7 +75,16 @@ class Connection:
 
         until_idle  it ends when the input that there is now has been answered
         """
-        result = self._session.execute(parse_one(query))
+        expect_text(query, ".changes(..)", 'db.changes("SELECT * FROM orders")')
+        expect_truth(until_idle, "until_idle", ".changes(..)")
+        statement = parse_one(query)
+        if not isinstance(statement, Select | Print):
+            raise SqlError(
+                f"{opening_words(statement)} makes no changes to follow, and was not run",
+                where=".changes(..)",
+                fix="run it by .sql(..); .changes(..) follows a SELECT over streams",
+            )
+        result = self._session.execute(statement)
         if not isinstance(result, Live):
             raise SqlError(
                 "this has an end: nothing changes about it", where=".changes(..)", fix=".sql(..) gives its rows"
@@ -85,12 +100,14 @@ class Connection:
         Raises SqlError, with column and row, for a value that the type of its column cannot hold as it is: a float
         that a decimal would round, a time of finer units.
         """
+        expect_text(stream, ".insert(..)", 'db.insert("orders", rows)')
         context = self._session.context
         types = {column.name: column.type for column in stream_of(context.catalog, stream).schema.columns}
         return insert_table(context, stream, arrow_of(rows, types))
 
     def stream(self, name: str) -> StreamHandle:
         """Raises UnknownName, with the nearest name, when it is first asked."""
+        expect_text(name, ".stream(..)", 'db.stream("orders")')
         return StreamHandle(self._session, name)
 
     view = stream

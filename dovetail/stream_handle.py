@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from dovetail.change_feed import ChangeFeed
 from dovetail.changelog.schema import StreamSchema
+from dovetail.expected_types import expect_limit, expect_truth
 from dovetail.query_result import QueryResult
 from dovetail.services.session import Rows, Session
 from dovetail.services.session.tail.topic_views import TopicTail
@@ -37,6 +38,9 @@ class StreamHandle:
         until_idle      it ends where the topic ends now
         limit           it ends after so many
         """
+        expect_truth(from_beginning, "from_beginning", ".changes(..)")
+        expect_truth(until_idle, "until_idle", ".changes(..)")
+        expect_limit(limit, ".changes(..)")
         tail = TopicTail.of(self._session.context, self.name, from_beginning=from_beginning, limit=limit)
         return ChangeFeed(lambda: nullcontext(tail), until_idle=until_idle)
 

@@ -23,7 +23,7 @@ from dovetail.services.session.context import Say
 from dovetail.services.session.statement_table import role_of
 from dovetail.sql.syntax.parse import parse
 from dovetail.sql.syntax.redact import redacted
-from dovetail.sql.syntax.statements import DryRun, ExplainAnalyze, Show, Statement, Why
+from dovetail.sql.syntax.statements import DryRun, ExplainAnalyze, Show, Statement, Why, opening_words
 
 INSTRUCTIONS = """Dovetail joins Kafka streams with SQL; a view writes its rows to a topic as they change.
 Begin with overview. query answers over rows as of now, FROM table(x), over those of a moment, FROM table(x) AS OF
@@ -133,7 +133,7 @@ class Tools:
         needed = role_of(type(found[0]))
         if not self.role.includes(needed):
             raise Unsupported(
-                f"{type(found[0]).__name__} needs the role {needed}, and these tools have the role {self.role}",
+                f"{opening_words(found[0])} needs the role {needed}, and these tools have the role {self.role}",
                 fix=f"let a person run it; or start them with that role: dovetail mcp --role {needed}",
             )
         return found[0]

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.suggest import suggestion
 from dovetail.services.serve.access.authenticator import expect_role
 from dovetail.services.serve.endpoints import Endpoint, Handler
 from dovetail.services.serve.figures import Figures
@@ -57,9 +58,23 @@ def _allowed(endpoint: Endpoint) -> Handler:
     async def handle(request: Request) -> Response:
         if endpoint.role is not None:
             expect_role(user_of(request), endpoint.role, place_of(request))
+        _expect_parameters(endpoint, request)
         return await endpoint.handler(request)
 
     return handle
+
+
+def _expect_parameters(endpoint: Endpoint, request: Request) -> None:
+    """Raises RequestRefused for a parameter of the query that the route does not declare, or that is there twice."""
+    known = [one.name for one in endpoint.parameters if one.place == "query"]
+    seen: set[str] = set()
+    for name, _ in request.query_params.multi_items():
+        if name in seen:
+            raise RequestRefused(f"the parameter {name} is given twice", where="query of the URL", fix="give it once")
+        if name not in known:
+            fix = suggestion(name, known) if known else f"leave it out: {place_of(request)} takes none"
+            raise RequestRefused(f"there is no parameter {quoted(name)}", where="query of the URL", fix=fix)
+        seen.add(name)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

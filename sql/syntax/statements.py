@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -665,3 +666,14 @@ Statement = (
     | Why
     | WaitFor
 )
+
+_KIND_WORDS = frozenset(
+    "OR REPLACE TEMPORARY UNIQUE MUTABLE EXTERNAL RANDOM MATERIALIZED VIEW STREAM TABLE SOURCE DICTIONARY FUNCTION INDEX"
+    " SCHEMA TOPIC INTO FROM".split()
+)
+
+
+def opening_words(statement: Statement) -> str:
+    """What its text begins with, up to the first name: ``CREATE MATERIALIZED VIEW``."""
+    first, *others = statement.text.upper().split()
+    return " ".join([first, *takewhile(_KIND_WORDS.__contains__, others)])

@@ -15,7 +15,7 @@ from dovetail.changelog.errors import DovetailError
 from dovetail.services.serve.refusals import RequestRefused
 from dovetail.services.serve.statements.bounds import Allowance
 from dovetail.services.serve.statements.results import Begun, Piece, RowsPiece
-from dovetail.sql.syntax.statements import Describe, Print, Select, Show, Statement
+from dovetail.sql.syntax.statements import Describe, Print, Select, Show, Statement, opening_words
 
 ARROW = "application/vnd.apache.arrow.stream"
 _ROWS = 10_000
@@ -27,8 +27,8 @@ def expect_rows(statements: Sequence[Statement]) -> None:
     if len(statements) != 1:
         raise RequestRefused(f"an Arrow stream has one result, not {len(statements)}", where="header Accept", fix=_FIX)
     if not isinstance(statements[0], Select | Show | Describe | Print):
-        kind = type(statements[0]).__name__
-        raise RequestRefused(f"{kind} gives no rows, and an Arrow stream has no other", where="header Accept", fix=_FIX)
+        what = f"{opening_words(statements[0])} gives no rows, and an Arrow stream consists of rows"
+        raise RequestRefused(what, where="header Accept", fix=_FIX)
 
 
 async def arrow_stream(pieces: AsyncIterator[Piece], allowance: Allowance) -> AsyncGenerator[bytes, None]:

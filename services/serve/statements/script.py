@@ -16,7 +16,7 @@ from dovetail.services.serve.statements.bodies import body_of, expect_plain, med
 from dovetail.services.session.statement_table import role_of
 from dovetail.sql.syntax.parameters.bound_literals import Arguments
 from dovetail.sql.syntax.parse import parse
-from dovetail.sql.syntax.statements import Statement
+from dovetail.sql.syntax.statements import Statement, opening_words
 
 TEXTS = ("text/plain", "application/sql")
 _TRUTHS = ("agree", "until_idle", "single")
@@ -49,7 +49,7 @@ class Script:
                 fix="send each by itself; or leave out single where all of them are meant",
             )
         for statement in found:
-            expect_role(user, role_of(type(statement)), type(statement).__name__)
+            expect_role(user, role_of(type(statement)), opening_words(statement))
         return found
 
 

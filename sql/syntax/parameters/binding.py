@@ -17,9 +17,25 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.syntax.dialect import PARAMETER_AT
 from dovetail.sql.syntax.faults import place
-from dovetail.sql.syntax.parameters.bound_literals import Argument, Arguments, checked, tree_of, value_of
+from dovetail.sql.syntax.parameters.bound_literals import (
+    Argument,
+    Arguments,
+    checked,
+    expect_arguments,
+    tree_of,
+    value_of,
+)
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.statements import Insert, OnDemand, Readings, Select, Statement, StatementParameter, Why
+from dovetail.sql.syntax.statements import (
+    Insert,
+    OnDemand,
+    Readings,
+    Select,
+    Statement,
+    StatementParameter,
+    Why,
+    opening_words,
+)
 
 _NAMES = (exp.Table, exp.TableAlias, exp.Identifier, exp.Column, exp.Dot, exp.Ordered, exp.Group, exp.CTE, exp.Join)
 """What a parameter stands directly in where it would be a name."""
@@ -31,6 +47,7 @@ def bound(text: str, statements: Sequence[Statement], arguments: Arguments | Non
     Raises SqlError for a parameter without a value, a value without a parameter and one that is no literal; Unsupported
     for a parameter of a statement that has none.
     """
+    expect_arguments(arguments)
     found = sorted({one for statement in statements for one in _parameters(statement)}, key=lambda one: one.at)
     values = _values(text, found, arguments)
     return [_bound(text, statement, values, arguments, rules) for statement in statements]
@@ -95,7 +112,7 @@ def _bound(
         case Why():
             where = _tree(text, statement.where, values, rules)
             return replace(statement, where=where, arguments=_of_one(own, values, arguments))
-    what = f"{type(statement).__name__} has no parameters: what is created is kept as its text, without values"
+    what = f"{opening_words(statement)} has no parameters: what is created is kept as its text, without values"
     raise _fault(text, own[0], what, "write the value out; SELECT, INSERT and WHY have parameters", Unsupported)
 
 

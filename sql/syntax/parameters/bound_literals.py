@@ -29,6 +29,23 @@ _TIMES: Mapping[Rules, tuple[str, str]] = {
 """The types of times without and with a zone."""
 
 
+def expect_arguments(given: object) -> None:
+    """Raises SqlError for what is neither ``Arguments`` nor None."""
+    match given:
+        case Mapping():
+            unnamed = next((name for name in given if not isinstance(name, str)), None)
+            if unnamed is None:
+                return
+            what = f"{unnamed!r} is not the name of a parameter"
+        case None:
+            return
+        case Sequence() if not isinstance(given, str | bytes | bytearray):
+            return
+        case _:
+            what = f"the arguments are neither a list nor an object, but {type(given).__name__}"
+    raise SqlError(what, where="arguments", fix='give the values of ? as [1, "x"], those of :name as {"name": 1}')
+
+
 def checked(value: object, called: str) -> Argument:
     """Raises SqlError for what no literal can be; ``called`` is the parameter as the text has it."""
     match value:
@@ -46,7 +63,8 @@ def checked(value: object, called: str) -> Argument:
         case int() | float() | Decimal():
             fix = f"send a number of at most {_MOST_DIGITS} digits, or NULL"
             raise SqlError(f"the value of {called} is a number that cannot be written", where="arguments", fix=fix)
-    raise SqlError(f"the value of {called} is a {type(value).__name__}", where="arguments", fix=f"send {_KINDS}")
+    what = f"the value of {called} has the type {type(value).__name__}, which no parameter takes"
+    raise SqlError(what, where="arguments", fix=f"send {_KINDS}")
 
 
 def tree_of(value: Argument, rules: Rules) -> exp.Expr:

@@ -30,12 +30,12 @@ def called(role: Role, name: str, **arguments: Any) -> Any:
 @pytest.mark.parametrize(
     ("role", "name", "arguments", "reason"),
     [
-        (Role.READER, "query", {"sql": "INSERT INTO s (id) VALUES (1)"}, "Insert needs the role writer"),
+        (Role.READER, "query", {"sql": "INSERT INTO s (id) VALUES (1)"}, "INSERT INTO needs the role writer"),
         (
             Role.READER,
             "query",
             {"sql": "DROP VIEW v"},
-            "Drop needs the role admin, and these tools have",
+            "DROP VIEW needs the role admin, and these tools have",
         ),
         (Role.WRITER, "query", {"sql": "DROP VIEW v"}, "fix:   let a person run it; or start them with that role"),
         (Role.ADMIN, "query", {"sql": "SHOW VIEWS; DROP VIEW v"}, "one statement is taken here"),

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from dovetail.services.role import Role
+from dovetail.services.serve.endpoints import Endpoint
 from dovetail.services.serve.routes import ENDPOINTS
 from dovetail.services.serve.routes.listings import LISTINGS, path_of
 from dovetail.services.serve.security_middleware import OPEN_PATHS, PAGE
@@ -160,3 +161,19 @@ def test_the_graph_of_fragments_and_topics(world: World) -> None:
     assert ("orders", "paid") not in edges
     refused = error_of(get(world, "/v1/graph?detail=all"))
     assert refused["fix"] == "one of: relations, fragments"
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: f"{one.method} {one.path}")
+def test_each_path_refuses_a_parameter_that_it_does_not_know(world: World, endpoint: Endpoint) -> None:
+    known = [one.name for one in endpoint.parameters if one.place == "query"]
+    wrong = f"{known[0]}_" if known else "x"
+    path = re.sub(r"{\w+}", "paid", endpoint.path)
+    answer = world.with_client(lambda client: client.request(endpoint.method, f"{path}?{wrong}=1"))
+    error = error_of(answer)
+    assert (answer.status_code, error["what"]) == (400, f"there is no parameter {wrong}")
+    fix = f'did you mean "{known[0]}"?' if known else f"leave it out: {endpoint.method} {path} takes none"
+    assert error["fix"] == fix
+
+
+def test_a_parameter_is_given_once(world: World) -> None:
+    assert error_of(get(world, "/v1/views?like=a&like=b"))["what"] == "the parameter like is given twice"
