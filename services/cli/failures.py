@@ -14,8 +14,9 @@ from dovetail.services.cli.show import Screen
 from dovetail.sql.syntax.redact import redacted
 
 FAILED = 1
+"""The command could not do what was asked, or what it looked at is not well. 2 is that of a command used wrongly."""
 UNDECIDED = 3
-"""2 is that of a command that was used wrongly."""
+"""Nothing went wrong, and what was asked cannot be told."""
 INTERRUPTED = 130
 
 

@@ -75,7 +75,7 @@ def down() -> None:
 
 @app.command(epilog="Example: `dovetail status`")
 def status(output: Output = Format.TABLE) -> None:
-    """Show what runs: every component, its address and its log. Exit code 1 if one has failed."""
+    """Show what runs: every component, its address and its log. Exit code 0 only if all is well."""
     from dovetail.services.cli import stack_commands
 
     stack_commands.status(output)
@@ -196,7 +196,7 @@ def verify(
 ) -> None:
     """Compute a view again from its inputs, and compare with its topic.
 
-    Exit code 1 if they differ, 3 if rows that were left out may be all there is to it, 0 if they agree.
+    Exit code 0 if they agree, 1 if they differ, 3 if that cannot be decided.
     """
     from dovetail.services.cli import session_commands
 

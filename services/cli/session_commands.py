@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from dovetail.services.cli.failures import FAILED, UNDECIDED, reporting_errors
+from dovetail.services.cli.failures import FAILED, UNDECIDED, reporting_errors, show_error
 from dovetail.services.cli.row_format import Format, Mode
 from dovetail.services.cli.run import run_script, show_result
 from dovetail.services.cli.show import Screen
@@ -93,11 +93,16 @@ def why(view: str, where: str, *, absent: bool, since: str, output: Format) -> N
 
 
 def verify(view: str, output: Format) -> None:
+    from dovetail.services.session.verification.batch import Undecidable
     from dovetail.services.session.verification.verify import Verdict
 
     screen = Screen(output)
     with opened(screen) as session:
-        found = session.verify(view)
+        try:
+            found = session.verify(view)
+        except Undecidable as error:
+            show_error(screen, error)
+            raise typer.Exit(UNDECIDED) from None
         for doubt in found.doubts:
             screen.note(doubt)
         if found.late or found.dead_letters:

@@ -81,7 +81,7 @@ def down() -> None:
 
 
 def status(output: Format) -> None:
-    """The components, and the queries that are not as they should be. Its end code is 0 only if all is well."""
+    """The components, and the queries that are not as they should be. Exit code 0 only if all is well."""
     screen = Screen(output)
     with reporting_errors(screen):
         stack = Stack(found_settings(say=screen.note))
@@ -90,10 +90,13 @@ def status(output: Format) -> None:
         down = [line for line in lines if line.phase in (Phase.EXITED, Phase.RESTARTING)]
         for line in down:
             screen.note(f"{line.name} {line.reason}; the end of its log:\n{line.log_tail}", style="red")
-        unwell = _unwell(stack) if any(line.phase is not Phase.STOPPED for line in lines) else []
+        stopped = all(line.phase is Phase.STOPPED for line in lines)
+        if stopped:
+            screen.note(f"no stack is running here; dovetail up starts one{other_stacks(stack.settings)}", style="red")
+        unwell = [] if stopped else _unwell(stack)
         if unwell:
             screen.note(account(unwell), style="red")
-        if down or unwell:
+        if down or unwell or stopped:
             raise typer.Exit(FAILED)
 
 

@@ -1,4 +1,4 @@
-"""``python -m tests.chaos [--minutes n | --kills n] [--seed s]``: its end code is 0 where nothing differed."""
+"""``python -m tests.chaos [--minutes n | --kills n] [--seed s]``: its exit code is 0 where nothing differed."""
 
 from __future__ import annotations
 

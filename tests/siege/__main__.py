@@ -1,4 +1,4 @@
-"""``python -m tests.siege [--requests n] [--statements n] [--records n]``: its end code is 0 where the server stood."""
+"""``python -m tests.siege [--requests n] [--statements n] [--records n]``: exit code 0 if the server stood."""
 
 from __future__ import annotations
 

@@ -18,6 +18,10 @@ from dovetail.sql.planner import Plan, recompute
 from dovetail.sql.syntax.statements import CreateView
 
 
+class Undecidable(Unsupported):
+    """Whether a view holds cannot be told: no batch over its inputs need have its rows."""
+
+
 def batch_rows(
     context: Context, plan: Plan, definition: CreateView, parts: Mapping[str, Part], out: LeftOut
 ) -> pa.Table:
@@ -44,9 +48,9 @@ def parts_of(plan: Plan, processed: InputProgress, ends: Offsets, out: LeftOut) 
 
 
 def expect_recomputable(plan: Plan, where: str) -> None:
-    """Raises Unsupported for a query whose rows depend on the order of arrival."""
+    """Raises Undecidable for a query whose rows depend on the order of arrival."""
     if any(fragment.engine is Engine.FAUST or fragment.dataflow.answers_once for fragment in plan.fragments):
-        raise Unsupported(
+        raise Undecidable(
             f'each row of "{plan.name}" was joined once, with what was there when it came: no batch can tell what '
             "that was",
             where=where,

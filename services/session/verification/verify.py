@@ -17,7 +17,7 @@ from dovetail.changelog.schema import Kind
 from dovetail.services.session.contents import Offsets
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, await_reading, await_upstream, input_ends
-from dovetail.services.session.verification.batch import batch_rows, expect_recomputable, parts_of
+from dovetail.services.session.verification.batch import Undecidable, batch_rows, expect_recomputable, parts_of
 from dovetail.services.session.verification.left_out import LeftOut, left_out
 from dovetail.sql.planner import Plan, plan_query
 from dovetail.sql.relations import Stream
@@ -65,7 +65,7 @@ def verify(context: Context, view: str) -> Verification:
     """Compare the net content of a view's topic with its SELECT over the contents of its inputs.
 
     Both as of the same moment: the query has read its inputs to their ends, and these stand still meanwhile. Raises
-    Unsupported for a view whose rows depend on the order of arrival.
+    Undecidable for a view whose rows depend on the order of arrival, and where they keep growing.
     """
     plan = _view_plan(context, view)
     processed, ends, written = _at_rest(context, plan)
@@ -116,7 +116,7 @@ def _at_rest(context: Context, plan: Plan) -> tuple[InputProgress, Offsets, Part
         written = context.topics.quiescent_ends(plan.stream().topic)
         if input_ends(context, plan) == ends:
             return processed, ends, written
-    raise SqlError(
+    raise Undecidable(
         f'the inputs of "{plan.name}" keep growing, so there is no moment at which both sides could be compared',
         where=", ".join(plan.reads),
         fix="stop the producers for a moment, then verify again",

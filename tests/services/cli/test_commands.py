@@ -100,7 +100,8 @@ def test_without_a_stack_it_says_how_to_start_one(tmp_path: Path, monkeypatch: p
 def test_status_of_a_stack_that_is_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
     result = CliRunner().invoke(app, ["status", "-o", "json"])
-    assert result.exit_code == 0
+    assert result.exit_code == 1
+    assert "no stack is running here; dovetail up starts one" in result.stderr
     assert {line["state"] for line in map(json.loads, result.stdout.splitlines())} == {"stopped"}
 
 
@@ -228,6 +229,22 @@ def test_verify_wants_a_materialized_view(dovetail: Dovetail) -> None:
     assert result.exit_code == 1
     assert '"cli_five" is not a materialized view' in result.stderr
     dovetail("sql", "-c", "DROP STREAM cli_five WITH DATA")
+
+
+@pytest.mark.services
+def test_a_view_that_no_batch_can_judge_is_undecided(dovetail: Dovetail, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing runs the view.
+    monkeypatch.setenv("DOVETAIL_START_TIMEOUT_S", "0.1")
+    monkeypatch.setenv("DOVETAIL_STOP_TIMEOUT_S", "0.1")
+    made = (
+        "CREATE STREAM cli_six (id int64); CREATE MUTABLE STREAM cli_seven (id int64) PRIMARY KEY id;"
+        "CREATE MATERIALIZED VIEW cli_once AS SELECT a.id AS id FROM cli_six AS a JOIN cli_seven AS b ON a.id = b.id"
+    )
+    dovetail("sql", "-c", made)
+    result = dovetail("verify", "cli_once")
+    assert "was joined once" in result.stderr
+    assert result.exit_code == 3
+    dovetail("sql", "-c", "DROP VIEW cli_once; DROP STREAM cli_six WITH DATA; DROP STREAM cli_seven WITH DATA")
 
 
 def test_as_a_process_of_its_own(tmp_path: Path) -> None:
