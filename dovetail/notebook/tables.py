@@ -9,9 +9,9 @@ from html import escape
 import pyarrow as pa
 
 from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.changelog.wording import counted
 from dovetail.services.cli.cells import NULL, texts, to_the_right
 from dovetail.services.cli.show import Screen, cut
-from dovetail.services.session.result import counted
 
 _COLOURS = {"1": "color:#1a7f37", "-1": "color:#cf222e"}
 Bundle = dict[str, str]

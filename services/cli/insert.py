@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.wording import counted
 from dovetail.services.cli.show import Screen
 from dovetail.services.file_format import FORMAT_OF_ENDING, FileFormat
 from dovetail.services.session import Session
 from dovetail.services.session.files import row_batches
-from dovetail.services.session.result import counted
 from dovetail.services.session.rows import insert_table
 from dovetail.services.session.wait.input_chain import InputChain
 from dovetail.sql.planner import stream_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
+from dovetail.changelog.wording import counted
 from dovetail.services.cli.show import Screen
 from dovetail.services.session import Done, Live, Result, Rows, Session, Text
-from dovetail.services.session.result import counted
 from dovetail.sql.syntax.parse import as_shown, parse
 from dovetail.sql.syntax.statements import CreateView, Statement
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+from dovetail.changelog.wording import counted
 from dovetail.services.cli.failures import FAILED, UNDECIDED, reporting_errors, show_error
 from dovetail.services.cli.row_format import Format, Mode
 from dovetail.services.cli.run import run_script, show_result
@@ -19,7 +20,6 @@ from dovetail.services.file_format import FileFormat
 from dovetail.services.known_stacks import found_settings
 from dovetail.services.session import Session, agreed
 from dovetail.services.session.context import unasked
-from dovetail.services.session.result import counted
 from dovetail.sql.syntax.statements import Replay
 
 

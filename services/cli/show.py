@@ -17,9 +17,9 @@ from rich.text import Text
 
 from dovetail.changelog.formats import json_text
 from dovetail.changelog.schema import WIRE_DELTA
+from dovetail.changelog.wording import counted
 from dovetail.services.cli.cells import NULL, beginning, texts, to_the_right
 from dovetail.services.cli.row_format import Format, Mode
-from dovetail.services.session.result import counted
 from dovetail.services.stack import ComponentStatus
 
 _SHOWN_ON_TERMINAL = 1_000

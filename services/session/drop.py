@@ -26,7 +26,7 @@ def drop(context: Context, statement: Drop) -> Done:
         return _drop_schema(context, statement)
     going = context.catalog.going(statement)
     if not going:
-        return Done(f"there is no {statement.what} {statement.name}")
+        return Done(f"there is no {statement.noun or statement.what} {statement.name}")
     if not _agreed(context, statement, going):
         return Done("nothing was dropped")
     names = [relation.name for relation in going]
@@ -45,7 +45,8 @@ def _agreed(context: Context, statement: Drop, going: Sequence[Relation]) -> boo
     others = [one for one in going if one.name.casefold() != named and one.what is not What.INDEX]
     if not others:
         return True
-    order = f"DROP {statement.what.upper()} {statement.name} CASCADE{' WITH DATA' if statement.with_data else ''}"
+    order = f"DROP {(statement.noun or statement.what).upper()} {statement.name} CASCADE"
+    order += " WITH DATA" if statement.with_data else ""
     rows = ", and the records of their topics" if statement.with_data else ""
     return context.confirm(f"{order} also drops {_listed(others)}{rows}")
 
@@ -85,7 +86,7 @@ def _topics(names: Collection[str]) -> str:
 
 
 def _listed(relations: Iterable[Relation]) -> str:
-    return ", ".join(f"{relation.what} {relation.name}" for relation in relations)
+    return ", ".join(f"{relation.noun} {relation.name}" for relation in relations)
 
 
 def _drop_schema(context: Context, statement: Drop) -> Done:
@@ -120,9 +121,9 @@ def expect_disposable(context: Context, topic: str, *, order: str, but: str = ""
     for relation in context.catalog.with_topic(topic):
         if relation.name != but:
             raise Unsupported(
-                f'the records of the topic "{topic}" are those of the {relation.what} "{relation.name}"',
+                f'the records of the topic "{topic}" are those of the {relation.noun} "{relation.name}"',
                 where=order,
-                fix=f"DROP {relation.what.upper()} {relation.name} WITH DATA",
+                fix=f"DROP {relation.noun.upper()} {relation.name} WITH DATA",
             )
     for query in context.catalog.queries(dropped=True):
         works_with = (query.topic, *topics.state_topics([query]), *topics.dead_letter_topics([query]))

@@ -14,7 +14,7 @@ def create_function(context: Context, statement: CreateFunction) -> Done:
     """It may be replaced while no view uses it: a view goes on with the function that it began with."""
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.what} {statement.name} exists already")
+        return Done(f"{existing.noun} {statement.name} exists already")
     expect_new_meaning(statement)
     context.catalog.create(statement, now_ms=context.now_ms)
     return Done(f"{'created' if existing is None else 'replaced'} function {statement.name}")

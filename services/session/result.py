@@ -12,11 +12,6 @@ import pyarrow as pa
 from dovetail.changelog.schema import StreamSchema
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 row``, ``1,200 rows``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 @dataclass(frozen=True)
 class Done:
     """A statement that changed something: one line that says what."""

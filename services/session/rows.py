@@ -25,11 +25,12 @@ from dovetail.changelog.formats.members import Member
 from dovetail.changelog.formats.record_parts import expect_written
 from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Column, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import counted
 from dovetail.services.session.assignment import assigned_rows
 from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
 from dovetail.services.session.frames.fitted_columns import fitted
-from dovetail.services.session.result import Done, Rows, counted
+from dovetail.services.session.result import Done, Rows
 from dovetail.services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from dovetail.sql.bind.bounded.bounded_query import snapshot_of
 from dovetail.sql.bind.reading import dialect_of, expression_rules, with_dialect

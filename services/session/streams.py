@@ -8,6 +8,7 @@ from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicShape, config_for
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.schema import Kind
+from dovetail.changelog.wording import articled
 from dovetail.services.session import topics
 from dovetail.services.session.alter.readers import expect_read_alike, with_columns_named
 from dovetail.services.session.context import Context
@@ -38,7 +39,7 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
     """An own stream gets a topic of its name; an external one finds its topic there. Records that are there stay."""
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.what} {statement.name} exists already{_differences(existing.definition, statement)}")
+        return Done(f"{existing.noun} {statement.name} exists already{_differences(existing.definition, statement)}")
     context.catalog.expect_free(statement)
     if statement.of_schema:
         statement = with_columns(context, statement)
@@ -53,7 +54,7 @@ def _over_its_topic(context: Context, statement: CreateStream) -> Done:
     _refuse_to_empty(statement)
     context.topics.expect(topic)
     context.catalog.create(statement, now_ms=context.now_ms)
-    return Done(f"created {_noun(statement)} {statement.name} over topic {topic}")
+    return Done(f"created {statement.noun} {statement.name} over topic {topic}")
 
 
 def _over_own_topic(context: Context, statement: CreateStream, existing: Relation | None) -> Done:
@@ -89,7 +90,7 @@ def _differences(existing: RelationDefinition, wanted: CreateStream) -> str:
 
 
 def _created(statement: CreateStream, existing: Relation | None) -> str:
-    return f"{'created' if existing is None else 'replaced'} {_noun(statement)} {statement.name}"
+    return f"{'created' if existing is None else 'replaced'} {statement.noun} {statement.name}"
 
 
 def _over_records(statement: CreateStream, topic: str, existing: Relation | None) -> str:
@@ -126,7 +127,9 @@ def alter_stream(context: Context, statement: AlterStream) -> Done:
     relation = context.catalog.get(statement.name)
     before = relation.definition
     if not isinstance(before, CreateStream):
-        raise SqlError(f'"{relation.name}" is a {relation.what}, not a stream', fix="CREATE OR REPLACE changes it")
+        raise SqlError(
+            f'"{relation.name}" is {articled(relation.noun)}, not a stream', fix="CREATE OR REPLACE changes it"
+        )
     after = altered(before, statement.actions)
     columns = {column.name for column in after.columns}
     proposed, by = replace(relation, ddl=after.text), "by a column that goes, or by *"
@@ -189,14 +192,6 @@ def _refuse_other_brokers(context: Context, statement: CreateStream) -> None:
             where="SETTINGS brokers",
             fix=f"leave brokers out, or start the session with DOVETAIL_BROKERS={statement.brokers}",
         )
-
-
-def _noun(statement: CreateStream) -> str:
-    """As the DDL says it."""
-    words = statement.text.split(None, 6)
-    upper = [word.upper() for word in words]
-    noun = next((word for word in upper if word in ("STREAM", "TABLE", "SOURCE")), "STREAM").lower()
-    return f"external {noun}" if statement.external and noun == "stream" else noun
 
 
 def create_schema(context: Context, statement: CreateSchema) -> Done:

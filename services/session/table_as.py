@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.wording import counted
 from dovetail.services.session.context import Context
-from dovetail.services.session.result import Done, counted
+from dovetail.services.session.result import Done
 from dovetail.services.session.rows import insert_answer, snapshot_for
 from dovetail.services.session.schemas.type_texts import type_text
 from dovetail.services.session.streams import create_stream
@@ -23,7 +24,7 @@ def create_table_as(context: Context, statement: CreateTableAs) -> Done:
     """
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.what} {statement.name} exists already")
+        return Done(f"{existing.noun} {statement.name} exists already")
     snapshot = snapshot_for(context.catalog, statement.name, Rules.RISINGWAVE, statement.query)
     created = create_stream(context, table_of(statement, snapshot))
     inserted = insert_answer(context, statement.name, (), snapshot)

@@ -19,6 +19,7 @@ from dovetail.broker.topic_shapes import TopicShape, config_for
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.errors import DovetailError, SqlError, Unsupported
 from dovetail.changelog.schema import Kind, StreamSchema
+from dovetail.changelog.wording import counted
 from dovetail.runtime.query_plan import on_trial
 from dovetail.services.session import topics
 from dovetail.services.session.alter.alter_query import change_query
@@ -28,7 +29,7 @@ from dovetail.services.session.context import Context
 from dovetail.services.session.drop import await_gone, clear, expect_disposable
 from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
-from dovetail.services.session.result import Done, counted
+from dovetail.services.session.result import Done
 from dovetail.services.session.rows import write_rows
 from dovetail.sql.bind.clock_conditions import asks_clock
 from dovetail.sql.catalog import Desired, Query, Relation
@@ -54,7 +55,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
     """
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.what} {statement.name} exists already")
+        return Done(f"{existing.noun} {statement.name} exists already")
     altered = existing if existing is not None and _is_alterable(statement, existing) else None
     if altered is None:
         context.catalog.expect_free(statement)
@@ -72,7 +73,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
     expect_runner(context, engines_of(plan))
     if existing is not None and replaced and not statement.with_data and _same(statement, existing):
         return Done(
-            f"{existing.what} {statement.name} has this query already, {replaced[-1].actual.value}; it goes on: "
+            f"{existing.noun} {statement.name} has this query already, {replaced[-1].actual.value}; it goes on: "
             f"{_other_buckets(statement, existing)}"
             "WITH DATA at the end of the statement would start again with an empty topic"
         )
@@ -123,7 +124,7 @@ def expect_endless(statement: CreateView, plan: Plan, existing: Relation | None)
     if plan.constant and existing is not None:
         raise Unsupported(
             f'the query of "{statement.name}" reads nothing, and what has the name does not become a view of constants',
-            fix=f"drop the {existing.what} first: DROP {existing.what.upper()} {existing.name}",
+            fix=f"drop the {existing.noun} first: DROP {existing.noun.upper()} {existing.name}",
         )
     reads = "nothing" if plan.constant else "table(x) only"
     raise Unsupported(

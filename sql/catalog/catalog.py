@@ -21,6 +21,7 @@ from dovetail.changelog.errors import (
     Unsupported,
 )
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import articled
 from dovetail.sql.catalog import (
     leaderships,
     stored_queries,
@@ -498,9 +499,10 @@ def _going(connection: Connection, statement: Drop) -> list[Relation]:
     if statement.if_exists and stored_relations.named(connection, statement.name) is None:
         return []
     target = stored_relations.expect(connection, statement.name)
-    if target.what != statement.what:
-        fix = f"DROP {target.what.upper()} {target.name}"
-        raise SqlError(f'"{target.name}" is a {target.what}, not a {statement.what}', fix=fix)
+    noun = statement.noun or statement.what
+    if target.what != statement.what or (statement.noun and not target.is_called(noun)):
+        fix = f"DROP {target.noun.upper()} {target.name}"
+        raise SqlError(f'"{target.name}" is {articled(target.noun)}, not {articled(noun)}', fix=fix)
     if not statement.cascade:
         stored_relations.refuse_while_used(connection, target)
     going = stored_relations.with_users(connection, target)
@@ -530,7 +532,7 @@ def _give_way(connection: Connection, existing: Relation, now_ms: int) -> None:
     """Removes ``existing`` and its indexes for its replacement; raises while somebody is still making its query."""
     if any(query.unmade for query in stored_queries.fragments(connection, existing.name)):
         raise SqlError(
-            f'another process is just creating the {existing.what} "{existing.name}"',
+            f'another process is just creating the {existing.noun} "{existing.name}"',
             fix=f"wait until it runs; where that process has gone, RESUME {existing.name} or drop it",
         )
     for relation in stored_relations.with_users(connection, existing):

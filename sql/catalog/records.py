@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.changelog.errors import InternalError
 from dovetail.sql.engines import Engine
+from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import (
     CreateDictionary,
     CreateFunction,
@@ -86,6 +87,25 @@ class Relation:
         if not isinstance(statement, RelationDefinition):
             raise InternalError(f'the catalog holds no definition of "{self.name}"', where=self.shown)
         return statement
+
+    @property
+    def noun(self) -> str:
+        """What messages and DROP call it: of a stream and of a dictionary the words that it was created by."""
+        match self.definition:
+            case CreateStream() as stream:
+                return stream.noun
+            case CreateDictionary(external=True):
+                return "external table"
+        return self.what.value
+
+    def is_called(self, noun: str) -> bool:
+        """Whether ``noun`` is a word for it, of the particular ones that DROP has."""
+        match self.definition:
+            case CreateStream(mutable=True, rules=Rules.TIMEPLUS) if noun == "mutable stream":
+                return True
+            case CreateView(materialized=True) if noun == "materialized view":
+                return True
+        return noun == self.noun
 
     @property
     def materialized_view(self) -> CreateView | None:

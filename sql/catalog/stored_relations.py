@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import articled
 from dovetail.sql.catalog.metadata_tables import RELATIONS, USES
 from dovetail.sql.catalog.records import FormerDefinition, Relation, RelationDefinition, What
 from dovetail.sql.syntax.rules import Rules
@@ -172,13 +173,15 @@ def refuse_to_give_way(connection: Connection, existing: Relation, definition: R
 
 def refuse_taken(existing: Relation, definition: RelationDefinition) -> None:
     """Raises SqlError where ``definition`` does not say that it replaces ``existing``, or that is of another kind."""
-    noun = existing.what.upper()
+    noun = existing.noun.upper()
     if existing.what != What.of(definition):
-        raise SqlError(f'"{existing.name}" is a {existing.what}', fix=f"DROP {noun} {existing.name}, or another name")
+        raise SqlError(
+            f'"{existing.name}" is {articled(existing.noun)}', fix=f"DROP {noun} {existing.name}, or another name"
+        )
     if isinstance(definition, CreateIndex) or not definition.or_replace:
         replacing = "" if isinstance(definition, CreateIndex) else "CREATE OR REPLACE replaces it, "
         raise SqlError(
-            f'there is a {existing.what} "{existing.name}" already',
+            f'there is {articled(existing.noun)} "{existing.name}" already',
             fix=f"{replacing}DROP {noun} {existing.name} takes it away, IF NOT EXISTS leaves it as it is",
         )
 
@@ -189,6 +192,6 @@ def refuse_while_used(connection: Connection, relation: Relation) -> None:
     if views:
         names = ", ".join(views)
         raise Unsupported(
-            f'the {relation.what} "{relation.name}" is used by {names}',
-            fix=f"drop {names} first, or DROP {relation.what.upper()} {relation.name} CASCADE",
+            f'the {relation.noun} "{relation.name}" is used by {names}',
+            fix=f"drop {names} first, or DROP {relation.noun.upper()} {relation.name} CASCADE",
         )

@@ -50,7 +50,7 @@ def refuse_while_shared(connection: Connection, going: Iterable[Relation]) -> No
     for other in relations_with(connection, topics):
         if other.name not in names:
             raise Unsupported(
-                f'the {other.what} "{other.name}" has the same records, of the topic "{topic_of(other.definition)}"',
+                f'the {other.noun} "{other.name}" has the same records, of the topic "{topic_of(other.definition)}"',
                 where="WITH DATA",
                 fix=f"leave WITH DATA out, or drop {other.name} first",
             )

@@ -138,6 +138,13 @@ class CreateStream:
     spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
 
     @property
+    def noun(self) -> str:
+        """What it is called: ``table``, ``source``, ``external stream``, ``stream``."""
+        if self.rules is Rules.RISINGWAVE:
+            return "source" if self.source else "table"
+        return "external stream" if self.external else "stream"
+
+    @property
     def generated(self) -> bool:
         """Whether its rows are made here, and written by nobody else."""
         return self.settings.get("connector") == DATAGEN
@@ -462,7 +469,8 @@ class CreateSchema:
 class Drop:
     """DROP stream | view | dictionary | index | function | topic | schema name. TABLE and SOURCE are streams.
 
-    ``with_data``: the records go too, which stay in their topic otherwise.
+    with_data  the records go too, which stay in their topic otherwise
+    noun       the words behind DROP where they ask for some of ``what`` only, in small letters: ``source``
     """
 
     what: str
@@ -471,6 +479,7 @@ class Drop:
     cascade: bool = False
     with_data: bool = False
     text: str = ""
+    noun: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.wording import counted
 from dovetail.enrichment.dictionary_definitions import definition_of
 from dovetail.services.cli.cells import texts
 from dovetail.services.cli.row_format import Format
@@ -16,7 +17,6 @@ from dovetail.services.cli.show import Screen
 from dovetail.services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
 from dovetail.services.session.dictionaries.sources import check_source
 from dovetail.services.session.dictionaries.system_dictionaries import statistics
-from dovetail.services.session.result import counted
 from dovetail.sql.syntax.statements import Describe, Drop, Show, ShowCreate
 
 

@@ -16,10 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dovetail.changelog.schema import StreamSchema
+from dovetail.changelog.wording import counted
 from dovetail.services.cli.cells import NULL, texts, to_the_right
 from dovetail.services.cli.following.current_rows import CurrentRows
 from dovetail.services.cli.show import Screen, cut
-from dovetail.services.session.result import counted
 
 _DRAWN_EVERY_S = 0.25
 _RATE_OVER_S = 10.0

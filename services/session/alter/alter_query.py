@@ -20,6 +20,7 @@ from dovetail.changelog.changes import Changes
 from dovetail.changelog.encode import Encoded, Forms, encode
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, StackError, Unsupported
 from dovetail.changelog.schema import Included, Kind, RecordPart
+from dovetail.changelog.wording import counted
 from dovetail.runtime import succession
 from dovetail.runtime.query_plan import BEGIN_AT, plan_of_successor, successor_name
 from dovetail.services.session.alter.dead_letters import exchanged_dead_letters
@@ -37,7 +38,7 @@ from dovetail.services.session.context import Context
 from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.input_progress import InputProgress, await_reading, input_ends, input_topics
 from dovetail.services.session.queries import await_running, expect_runner, leased, pause
-from dovetail.services.session.result import Done, counted
+from dovetail.services.session.result import Done
 from dovetail.services.session.verification.batch import expect_recomputable
 from dovetail.sql.catalog.entries import queries_of
 from dovetail.sql.engines import Engine

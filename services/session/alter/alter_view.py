@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
+from dovetail.changelog.wording import counted
 from dovetail.services.session.alter.proposal import expect_materialized, expect_running
 from dovetail.services.session.context import Context
 from dovetail.services.session.queries import expect_runner
-from dovetail.services.session.result import Done, counted
+from dovetail.services.session.result import Done
 from dovetail.sql.catalog import Actual, Query, Relation
 from dovetail.sql.engines import Engine
 from dovetail.sql.query_settings import checked

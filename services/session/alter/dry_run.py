@@ -17,11 +17,12 @@ from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.changes import DELTA, Changes
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import WIRE_DELTA, Kind
+from dovetail.changelog.wording import counted
 from dovetail.services.session.alter.proposal import Proposal, columns_of, gained_and_lost, proposal
 from dovetail.services.session.context import Context
 from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.input_progress import InputProgress, input_topics
-from dovetail.services.session.result import Rows, counted
+from dovetail.services.session.result import Rows
 from dovetail.services.session.verification.batch import batch_rows, expect_recomputable, parts_of
 from dovetail.services.session.verification.left_out import LeftOut, left_out
 from dovetail.sql.planner import Plan

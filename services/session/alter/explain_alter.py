@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from difflib import unified_diff
 
 from dovetail.changelog.schema import Kind
+from dovetail.changelog.wording import counted
 from dovetail.services.session.alter.proposal import Proposal, columns_of, proposal, scans_of
 from dovetail.services.session.alter.readers import changed_readers, users_of
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import input_topics
 from dovetail.services.session.live.backlog import Backlog, duration_text
 from dovetail.services.session.queries import warned
-from dovetail.services.session.result import Text, counted
+from dovetail.services.session.result import Text
 from dovetail.sql.planner import plan_query
 from dovetail.sql.syntax.statements import CreateView, ExplainAlter
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from dovetail.changelog.changes import Changes
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.wording import articled
 from dovetail.services.session.alter.fitting_columns import column_changes, columns
 from dovetail.services.session.context import Context
 from dovetail.sql.catalog import Actual, Desired, Query, Relation
@@ -95,7 +96,7 @@ def expect_materialized(context: Context, name: str, where: str = "ALTER VIEW") 
     relation = context.catalog.get(name)
     definition = relation.definition
     if not isinstance(definition, CreateView):
-        raise SqlError(f'"{name}" is a {relation.what}, not a view', where=where, fix="SHOW VIEWS lists views")
+        raise SqlError(f'"{name}" is {articled(relation.noun)}, not a view', where=where, fix="SHOW VIEWS lists views")
     if not definition.materialized:
         raise Unsupported(
             f'"{name}" is not materialized: it has no state of its own',

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.changelog.errors import CheckpointMismatch, SqlError, UnknownName
+from dovetail.changelog.wording import articled
 from dovetail.runtime.storage.local_folder import LocalFolder
 from dovetail.runtime.storage.places import folder_name
 from dovetail.services.session.backup.backup_folder import (
@@ -79,7 +80,7 @@ def _expect_room(context: Context, backup: Backup) -> None:
             )
         if existing is not None and not _stands_for(existing, relation, backup):
             raise SqlError(
-                f'there is a {existing.what} "{relation.name}" already',
+                f'there is {articled(existing.noun)} "{relation.name}" already',
                 where="RESTORE VIEW",
                 fix=f"restore in an empty catalog; SHOW CREATE {relation.name} shows what is there",
             )

@@ -14,6 +14,7 @@ from dovetail.changelog.errors import InternalError, ServiceUnavailable, SqlErro
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import articled, counted
 from dovetail.dictionaries.definition.definition import Definition
 from dovetail.dictionaries.open import open_layout
 from dovetail.enrichment.dictionary_definitions import definition_of
@@ -27,7 +28,7 @@ from dovetail.services.session.dictionaries.sources import (
     resources,
     used_streams,
 )
-from dovetail.services.session.result import Done, counted
+from dovetail.services.session.result import Done
 from dovetail.sql.catalog import What
 from dovetail.sql.syntax.parse import as_shown, parse_one
 from dovetail.sql.syntax.rules import Rules
@@ -43,7 +44,7 @@ def create_dictionary(context: Context, statement: CreateDictionary) -> Done:
     """The source is asked once, so that a wrong password or a missing table is said here and not by a worker."""
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.what} {statement.name} exists already")
+        return Done(f"{existing.noun} {statement.name} exists already")
     made = _with_columns(context, statement)
     definition = definition_of(made)
     check_source(context, definition)
@@ -75,7 +76,7 @@ def dictionary(context: Context, name: str) -> CreateDictionary:
         known = [one.name for one in context.catalog.relations(What.DICTIONARY)]
         raise UnknownName(f'there is no dictionary "{name}"', fix=suggestion(name, known))
     if not isinstance(relation.definition, CreateDictionary):
-        raise SqlError(f'"{name}" is a {relation.what}, not a dictionary', fix="SHOW DICTIONARIES lists them")
+        raise SqlError(f'"{name}" is {articled(relation.noun)}, not a dictionary', fix="SHOW DICTIONARIES lists them")
     return relation.definition
 
 

@@ -9,10 +9,11 @@ from itertools import count
 from typing import Any
 
 from dovetail.changelog.errors import InternalError
+from dovetail.changelog.wording import counted
 from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.services.session.context import Context
 from dovetail.services.session.live.live_plan import LiveNode, live_plans
-from dovetail.services.session.result import Text, counted
+from dovetail.services.session.result import Text
 from dovetail.sql.plan.explain import branches
 from dovetail.sql.syntax.statements import ExplainAnalyze
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.services.session.result import counted
+from dovetail.changelog.wording import counted
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from dovetail.changelog.dead_letter import QUERY, as_rows, header, topic_of, wit
 from dovetail.changelog.decode import Decoder
 from dovetail.changelog.encodings.interface import SchemaSource
 from dovetail.changelog.schema import Kind
+from dovetail.changelog.wording import counted
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.services.session.context import Context
 from dovetail.services.session.dead_letters.dead_letter_topic import committed_records
-from dovetail.services.session.result import counted
 from dovetail.services.session.verification.late_columns import row_columns
 from dovetail.sql.catalog import Query
 from dovetail.sql.planner import Plan

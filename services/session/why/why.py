@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import SEQUENCE
+from dovetail.changelog.wording import counted
 from dovetail.joins.dataflow.graph import TopicScan
 from dovetail.joins.dataflow.lookup import LookupTarget
 from dovetail.services.session.context import Context
-from dovetail.services.session.result import Rows, counted
+from dovetail.services.session.result import Rows
 from dovetail.services.session.why.topic_inputs import TopicInputs
 from dovetail.services.session.why.uncounted import Uncounted
 from dovetail.sql.engines import Engine

@@ -129,7 +129,8 @@ def drop(cursor: Cursor) -> Drop:
     cursor.expect("DROP")
     if cursor.accept("SCHEMA"):
         return drop_schema(cursor)
-    what = _DROPPED[cursor.expect(*_DROPPED)]
+    words = cursor.expect(*_DROPPED)
+    what = _DROPPED[words]
     if_exists = bool(cursor.accept("IF EXISTS"))
     name = cursor.dotted("the name of a topic") if what == "topic" else _named(cursor, what)
     cascade = what != "topic" and cursor.accept("CASCADE", "RESTRICT") == "CASCADE"
@@ -138,7 +139,8 @@ def drop(cursor: Cursor) -> Drop:
         cursor.fail(f"no topic belongs to a {what}", fix=f"DROP {what.upper()} {name}")
     if what == "topic" and not with_data:
         cursor.fail("all that there is of a topic is its data", fix=f"DROP TOPIC {name} WITH DATA", kind=Unsupported)
-    return Drop(what, name, if_exists, cascade, with_data)
+    noun = words.lower()
+    return Drop(what, name, if_exists, cascade, with_data, noun="" if noun == what else noun)
 
 
 def pause(cursor: Cursor) -> Pause:

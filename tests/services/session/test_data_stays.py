@@ -174,7 +174,7 @@ def test_cascade_names_what_goes_and_asks(session: Session) -> None:
 
 def test_cascade_with_nothing_else_asks_nothing(session: Session) -> None:
     session.run("CREATE TABLE t (k int PRIMARY KEY, n int); CREATE INDEX by_n ON t (n)")
-    assert message_of(session, "DROP TABLE t CASCADE").startswith("dropped index by_n, stream t")
+    assert message_of(session, "DROP TABLE t CASCADE").startswith("dropped index by_n, table t")
 
 
 def test_what_comes_between_question_and_answer_is_not_dropped(session: Session) -> None:

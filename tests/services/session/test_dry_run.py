@@ -10,8 +10,8 @@ from confluent_kafka import TopicPartition
 
 from dovetail.broker import clients
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.wording import counted
 from dovetail.services.session import Rows, Session, Text
-from dovetail.services.session.result import counted
 from dovetail.services.stack import Stack
 from tests.services.conftest import leave_nothing
 from tests.services.session.test_queries import rows_of, settle

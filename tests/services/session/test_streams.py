@@ -137,7 +137,7 @@ def test_a_name_in_another_letter_case_means_the_same_relation(session: Session,
     assert TopicTail.of(session.context, "Users").topic == "users"
     (dropped,) = session.run("DROP TABLE IF EXISTS USERS")
     assert isinstance(dropped, Done)
-    assert dropped.text.startswith("dropped stream users")
+    assert dropped.text.startswith("dropped table users")
     assert session.context.catalog.find("users") is None
 
 

@@ -61,7 +61,10 @@ def test_refused(text: str, what: str, fix: str) -> None:
 
 
 def test_it_is_dropped_by_its_name() -> None:
-    assert parse_one("DROP EXTERNAL TABLE t") == Drop("dictionary", "t", text="DROP EXTERNAL TABLE t")
+    dropped = Drop("dictionary", "t", noun="external table", text="DROP EXTERNAL TABLE t")
+    assert parse_one("DROP EXTERNAL TABLE t") == dropped
+        "dictionary", "t", noun="external table", text="DROP EXTERNAL TABLE t"
+    )
 
 
 @pytest.mark.parametrize(

@@ -156,9 +156,9 @@ def test_only_what_no_view_uses_is_replaced(catalog: Catalog) -> None:
 
 
 def test_what_a_view_reads_stays(filled: Catalog) -> None:
-    with pytest.raises(Unsupported, match='the stream "users" is used by v') as caught:
+    with pytest.raises(Unsupported, match='the table "users" is used by v') as caught:
         filled.drop(drop("DROP STREAM users"), now_ms=2)
-    assert caught.value.fix == "drop v first, or DROP STREAM users CASCADE"
+    assert caught.value.fix == "drop v first, or DROP TABLE users CASCADE"
     assert [relation.name for relation in filled.users("users")] == ["users_by_k", "v"]
 
 
@@ -179,6 +179,39 @@ def test_an_index_goes_with_its_stream(catalog: Catalog) -> None:
     assert len(catalog.drop(drop("DROP TABLE users"), now_ms=2)) == 2
 
 
+@pytest.mark.parametrize(
+    ("made", "order", "fix"),
+    [
+        ("CREATE TABLE t (k int PRIMARY KEY)", "DROP SOURCE t", "DROP TABLE t"),
+        ("CREATE TABLE t (k int PRIMARY KEY)", "DROP VIEW t", "DROP TABLE t"),
+        ("CREATE STREAM s (k int)", "DROP TABLE s", "DROP STREAM s"),
+        ("CREATE STREAM s (k int)", "DROP MUTABLE STREAM s", "DROP STREAM s"),
+        ("CREATE EXTERNAL STREAM s (k int) SETTINGS topic = 't'", "DROP TABLE s", "DROP EXTERNAL STREAM s"),
+        ("CREATE VIEW v AS SELECT 1 AS one", "DROP MATERIALIZED VIEW v", "DROP VIEW v"),
+        ("CREATE VIEW v AS SELECT 1 AS one", "DROP EXTERNAL TABLE v", "DROP VIEW v"),
+    ],
+)
+def test_drop_says_what_it_drops(catalog: Catalog, made: str, order: str, fix: str) -> None:
+    create(catalog, made)
+    with pytest.raises(SqlError, match=r"is an? .*, not an? ") as refused:
+        catalog.drop(drop(order), now_ms=2)
+    assert refused.value.fix == fix
+    assert len(catalog.drop(drop(fix), now_ms=2)) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "order"),
+    [
+        ("CREATE TABLE t (k int PRIMARY KEY)", "DROP STREAM t"),
+        ("CREATE MUTABLE STREAM s (k int) PRIMARY KEY k", "DROP MUTABLE STREAM s"),
+        ("CREATE SOURCE s (k int) WITH (connector = 'kafka', topic = 't')", "DROP SOURCE s"),
+    ],
+)
+def test_the_general_word_drops_each_kind(catalog: Catalog, made: str, order: str) -> None:
+    create(catalog, made)
+    assert len(catalog.drop(drop(order), now_ms=2)) == 1
+
+
 def test_what_uses_a_relation_may_name_it_in_another_letter_case(catalog: Catalog) -> None:
     create(catalog, "CREATE TABLE users (k INT PRIMARY KEY)")
     create(catalog, "CREATE INDEX users_by_k ON Users (k)")
@@ -186,7 +219,7 @@ def test_what_uses_a_relation_may_name_it_in_another_letter_case(catalog: Catalo
     create(catalog, "CREATE MATERIALIZED VIEW w INTO Users AS SELECT k FROM USERS", "USERS", "Users", query=query("w"))
     assert catalog.used("w") == ["users"]
     assert target(catalog.get("w").definition, catalog.used("w")) == "users"
-    with pytest.raises(Unsupported, match='the stream "users" is used by w'):
+    with pytest.raises(Unsupported, match='the table "users" is used by w'):
         catalog.drop(drop("DROP TABLE users"), now_ms=2)
     assert len(catalog.drop(drop("DROP TABLE users CASCADE"), now_ms=2)) == 3
 
