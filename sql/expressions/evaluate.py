@@ -41,6 +41,9 @@ VALUE_FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.I
 """What DuckDB raises for a value, as opposed to a statement, that does not fit."""
 
 
+_CHECK = "check the types, or write CAST(x AS type)"
+
+
 def run(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     """The result of a query over named tables; a call that fails for a row is NULL there, and not counted.
 
@@ -107,13 +110,31 @@ def evaluate(rows: pa.Table, sqls: Sequence[str]) -> list[pa.ChunkedArray]:
     # A table without columns has no length: constants are evaluated beside any column.
     tables = {"rows_of_edge": rows.select(needed or rows.column_names[-1:])}
     try:
-        result = _run(_select([*sqls, *_casts_that_fail(sqls)]), tables)
+        result = _run(_select([*sqls, *_casts_that_fail(sqls)]), tables).columns
     except VALUE_FAULTS:
-        result = _run(_select([*map(guarded, sqls), *map(_call_that_fails, sqls)]), tables, guard=True)
-    values, failures = map(bounded, result.columns[: len(sqls)]), result.columns[len(sqls) :]
+        result = _guarded_columns(sqls, tables)
+    values, failures = map(bounded, result[: len(sqls)]), result[len(sqls) :]
     arrays, beyond = zip(*values, strict=True)
     note(sum(beyond) + sum(pc.sum(failed).as_py() or 0 for failed in failures))
     return list(arrays)
+
+
+def _guarded_columns(sqls: Sequence[str], tables: Mapping[str, pa.Table]) -> list[pa.ChunkedArray]:
+    """The values of each expression, then of each whether it fails for a row."""
+    failing = [*map(_call_that_fails, sqls)]
+    try:
+        return list(_run(_select([*map(guarded, sqls), *failing]), tables, guard=True).columns)
+    except VALUE_FAULTS:
+        # The engine works out some constants as it reads a call, beyond the reach of TRY around it.
+        pairs = [_with_constant_that_fails(sql, test, tables) for sql, test in zip(sqls, failing, strict=True)]
+        return [values for values, _ in pairs] + [failures for _, failures in pairs]
+
+
+def _with_constant_that_fails(sql: str, failing: str, tables: Mapping[str, pa.Table]) -> list[pa.ChunkedArray]:
+    try:
+        return list(_run(_select([guarded(sql), failing]), tables, guard=True).columns)
+    except VALUE_FAULTS:
+        return list(_run(_select([guarded(sql), f"({guarded(sql)}) IS NULL"]), tables, guard=True).columns)
 
 
 def _select(sqls: Sequence[str]) -> str:
@@ -136,11 +157,14 @@ def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str
     Raises UnknownName for a function that DuckDB does not have, EngineRefused for one that does not fit its arguments.
     """
     try:
-        return _engine_type(sql, reads)
+        kind = _engine_type(sql, reads)
     except duckdb.CatalogException as fault:
         raise UnknownName(_first_line(fault), where=place, fix=_did_you_mean(fault)) from None
     except duckdb.Error as fault:
-        raise EngineRefused(_first_line(fault), where=place, fix="check the types, or write CAST(x AS type)") from None
+        raise EngineRefused(_first_line(fault), where=place, fix=_CHECK) from None
+    if pa.types.is_map(kind) and pa.types.is_null(kind.key_type):
+        raise EngineRefused("the keys of a map are not NULL", where=place, fix=_CHECK)
+    return kind
 
 
 @lru_cache(maxsize=8192)

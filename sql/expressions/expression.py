@@ -198,7 +198,8 @@ def _is_read(node: exp.Expr, root: exp.Expr | None) -> bool:
         around = around.parent
         if isinstance(around, exp.Query):
             return False
-        if isinstance(around, exp.Lambda) and node.name in {argument.name for argument in around.expressions}:
+        # ``entry.key`` is a field of the argument ``entry``.
+        if isinstance(around, exp.Lambda) and node.parts[0].name in {argument.name for argument in around.expressions}:
             return False
     return True
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, UnknownName
 
+GIVE_WHAT_FITS = "give it what fits, or change a type: CAST(x AS type)"
 _WRITTEN = "written"
 
 TypeOf = Callable[[exp.Expr], pa.DataType]
@@ -49,12 +50,16 @@ def misfit(node: exp.Expr, types: Mapping[str, pa.DataType], fault: EngineRefuse
     """``fault`` in the words of the user, who wrote ``node``."""
     read = dict.fromkeys(column.name for column in node.find_all(exp.Column))
     operands = " and ".join(f"{name} is {_named(types[name])}" for name in read if name in types)
-    written = node.sql(dialect="clickhouse").replace('"', "")
     return SqlError(
-        f"{written} has no value, as {operands}" if operands else f"{written} has no value",
+        f"{shown(node)} has no value, as {operands}" if operands else f"{shown(node)} has no value",
         where=fault.where,
-        fix="give it what fits, or change a type: CAST(x AS type)",
+        fix=GIVE_WHAT_FITS,
     )
+
+
+def shown(node: exp.Expr) -> str:
+    """What the user wrote, on a line."""
+    return node.sql(dialect="clickhouse").replace('"', "")
 
 
 _NAMES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

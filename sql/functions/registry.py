@@ -28,8 +28,10 @@ _WIDE = pa.decimal128(38, 0)
 """How a number of 128 bits comes out of the engine."""
 
 
-class Unfit(Exception):
-    """Arguments that a function is not made for; the message says what it takes."""
+class Unfit(SqlError):
+    """Arguments that a function or an operator is not made for. It says what is taken instead, ``takes a number``; the
+    name of what was called is put before that.
+    """
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class Function:
         try:
             built = self.build(arguments)
         except Unfit as unfit:
-            raise SqlError(f"{self.name}() {unfit}", fix=self.row.usage) from None
+            raise SqlError(f"{self.name}() {unfit.what}", fix=self.row.usage) from None
         if isinstance(built, str):
             built = filled(built, [argument.tree for argument in arguments])
         if isinstance(built, Typed):

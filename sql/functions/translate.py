@@ -6,8 +6,7 @@ typed bottom-up, so that a function can do one thing for texts and another for t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -18,7 +17,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.formats import text_forms
 from dovetail.sql.expressions.expression import FORM
-from dovetail.sql.expressions.misfits import EngineRefused, misfit, note_written
+from dovetail.sql.expressions.misfits import GIVE_WHAT_FITS, EngineRefused, misfit, note_written, shown
 from dovetail.sql.functions import interval_columns
 from dovetail.sql.functions.aggregate_calls import (
     DOCUMENTS,
@@ -37,7 +36,7 @@ from dovetail.sql.functions.growth import expect_alike, grow
 from dovetail.sql.functions.interval_columns import INTERVAL, aggregated_intervals
 from dovetail.sql.functions.kept_values import is_interval, kept
 from dovetail.sql.functions.leaves import is_leaf, leaf_numbers, number_leaves, refuse_unread_leaves
-from dovetail.sql.functions.registry import Function, Registry
+from dovetail.sql.functions.registry import Function, Registry, Unfit
 from dovetail.sql.functions.typed import Typed, bracketed
 from dovetail.sql.syntax.dialect import too_deep
 from dovetail.sql.syntax.rules import Rules
@@ -142,6 +141,11 @@ class Translator:
             value = made()
         except EngineRefused as fault:
             raise misfit(node, self.environment.types, fault) from None
+        except Unfit as fault:
+            what = f"{shown(node)} {fault.what}"
+            raise SqlError(what, where=self.environment.place, fix=fault.fix or GIVE_WHAT_FITS) from None
+        except SqlError as fault:
+            raise type(fault)(fault.what, where=fault.where or self.environment.place, fix=fault.fix) from None
         expect_alike(value.tree, node, self.environment.place)
         note_written(value.tree, node)
         return value
@@ -184,8 +188,7 @@ class Translator:
 
     def call(self, name: str, arguments: Sequence[Typed]) -> Typed:
         function = self.dialect.registry.find(name, self.environment.place)
-        with _in_place(self.environment.place):
-            return function(arguments, self.known(exp.Null(), pa.null()))
+        return function(arguments, self.known(exp.Null(), pa.null()))
 
     def own(self, name: str, arguments: Sequence[exp.Expr]) -> Typed | None:
         """The call of a function that a user has made; None where there is none of this name."""
@@ -199,13 +202,11 @@ class Translator:
                 fix="CREATE FUNCTION .. IMMUTABLE, if it gives the same for the same; or ask it over table(x)",
             )
         values = [self(argument) for argument in arguments]
-        with _in_place(self.environment.place):
-            return own.function(values, self.known(exp.Null(), pa.null()))
+        return own.function(values, self.known(exp.Null(), pa.null()))
 
     def operation(self, node: exp.Expr, left: Typed, right: Typed) -> Typed:
         """An operator over operands that are translated."""
-        with _in_place(self.environment.place):
-            built = self.dialect.operator(node, (left, right))
+        built = self.dialect.operator(node, (left, right))
         if isinstance(built, Typed):
             return built
         if built is not None:
@@ -302,12 +303,3 @@ def in_order_of(rules: Rules, value: Typed, term: exp.Expr) -> list[exp.Expr]:
     beside = exp.Anonymous(this="isnan", expressions=[value.tree.copy()])
     first = bool(term.args.get("nulls_first"))
     return [exp.Ordered(this=beside, desc=first, nulls_first=first), term]
-
-
-@contextmanager
-def _in_place(place: str) -> Iterator[None]:
-    """An error that does not know its place is raised with this one."""
-    try:
-        yield
-    except SqlError as fault:
-        raise type(fault)(fault.what, where=fault.where or place, fix=fault.fix) from None

@@ -13,9 +13,10 @@ from typing import assert_never
 from sqlglot import exp
 
 from dovetail.changelog.encodings.registry import format_kind
-from dovetail.changelog.errors import InternalError, SqlError, UnknownName, Unsupported
+from dovetail.changelog.errors import InternalError, SqlError, TextPlace, UnknownName, Unsupported
 from dovetail.changelog.suggest import suggestion
 from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.faults import place
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import AddColumn, Alteration, CreateStream, CreateView, DropColumn, RenameColumn
 
@@ -51,10 +52,15 @@ def _added(stream: CreateStream, action: AddColumn) -> CreateStream:
         if action.if_not_exists:
             return stream
         raise SqlError(f'"{stream.name}" has a column "{action.name}" already', fix="ADD COLUMN IF NOT EXISTS")
-    end = stream.spans[-1].end
-    made = _read(f"{stream.text[:end]}, {action.declaration}{stream.text[end:]}")
+    made = _read_with(stream, action.declaration)
     if made.schema.included_as(action.name) is not None:
         return made
+    if len(made.columns) == len(stream.columns):
+        raise Unsupported(
+            f"ADD takes a column, and {action.declaration} is none",
+            where=place(action.declaration.script, action.declaration.offset, "ADD"),
+            fix=f'CREATE OR REPLACE "{stream.name}" with it, which keeps its records; or CREATE INDEX i ON .. (..)',
+        )
     column = made.schema.column(action.name)
     if not column.nullable and column.default is None:
         raise SqlError(
@@ -67,6 +73,20 @@ def _added(stream: CreateStream, action: AddColumn) -> CreateStream:
     return made
 
 
+def _read_with(stream: CreateStream, declaration: TextPlace) -> CreateStream:
+    """``stream`` with one more element in its list. An error is one in the statement that adds it."""
+    end = stream.spans[-1].end
+    before = f"{stream.text[:end]}, "
+    try:
+        return _read(f"{before}{declaration}{stream.text[end:]}")
+    except SqlError as fault:
+        if not isinstance(fault.where, TextPlace):
+            raise
+        within = min(max(fault.where.offset - len(before), 0), len(declaration))
+        where = place(declaration.script, declaration.offset + within, "ADD COLUMN")
+        raise type(fault)(fault.what, where=where, fix=fault.fix) from None
+
+
 def _dropped(stream: CreateStream, action: DropColumn) -> CreateStream:
     if not _has(stream, action, "DROP COLUMN"):
         return stream
@@ -74,16 +94,16 @@ def _dropped(stream: CreateStream, action: DropColumn) -> CreateStream:
         raise Unsupported(
             f'"{action.name}" is the only column of "{stream.name}"', where="DROP COLUMN", fix="DROP the stream"
         )
-    spans, place = stream.spans, _place(stream, action.name)
-    last = place + 1 == len(spans)
-    start, end = (spans[place - 1].end, spans[place].end) if last else (spans[place].start, spans[place + 1].start)
+    spans, index = stream.spans, _index(stream, action.name)
+    last = index + 1 == len(spans)
+    start, end = (spans[index - 1].end, spans[index].end) if last else (spans[index].start, spans[index + 1].start)
     return _read(stream.text[:start] + stream.text[end:])
 
 
 def _renamed(stream: CreateStream, action: RenameColumn) -> CreateStream:
     if not _has(stream, action, "RENAME COLUMN"):
         return stream
-    _, start, end = stream.spans[_place(stream, action.name)]
+    _, start, end = stream.spans[_index(stream, action.name)]
     name_end = start + Dovetail().tokenize(stream.text[start:end])[0].end + 1
     new, former = exp.to_identifier(action.new).sql(), stream.text[start:name_end]
     return _read(f"{stream.text[:start]}{new}{stream.text[name_end:end]} FORMERLY {former}{stream.text[end:]}")
@@ -109,7 +129,7 @@ def _has(stream: CreateStream, action: DropColumn | RenameColumn, where: str) ->
     return True
 
 
-def _place(stream: CreateStream, column: str) -> int:
+def _index(stream: CreateStream, column: str) -> int:
     return [span.name for span in stream.spans].index(column)
 
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from dovetail.changelog.encodings.schema_id_framing.subjects import of_topic
 from dovetail.changelog.encodings.settings import key_format, value_format
-from dovetail.changelog.errors import SqlError
+from dovetail.changelog.errors import SqlError, TextPlace
 from dovetail.changelog.schema import Column, Included, Kind, StreamSchema
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.syntax.rules import Rules
@@ -173,10 +173,10 @@ class CreateStream:
 
 @dataclass(frozen=True)
 class AddColumn:
-    """ADD COLUMN; ``declaration`` is its text with the name, read by the rules of the stream."""
+    """ADD COLUMN; ``declaration`` is its text with the name, read by the rules of the stream, and where it stands."""
 
     name: str
-    declaration: str
+    declaration: TextPlace
     if_not_exists: bool = False
 
 

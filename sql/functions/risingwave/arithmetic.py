@@ -34,6 +34,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
+from dovetail.sql.functions.risingwave.values.quoted_values import BRACKETS, expect_value
 from dovetail.sql.functions.typed import Typed
 
 _QUOTIENT_SCALE = 16
@@ -61,12 +62,21 @@ def arithmetic(sign: str, left: Typed, right: Typed) -> Typed:
 def _known(sign: str, left: Typed, right: Typed) -> Operands:
     """A text in quotes is of the type of the other operand; beside a time it is an interval, after + ."""
     if is_unknown(left) and is_unknown(right):
-        return cast(left, INT), cast(right, INT)
+        both = cast(left, INT), cast(right, INT)
+        expect_value(both[1], left, both[0], BRACKETS)
+        expect_value(both[0], right, both[1], BRACKETS)
+        return both
     if is_unknown(right):
-        return left, cast(right, _beside(sign, kind_of(left)))
+        return left, _read(right, sign, left)
     if is_unknown(left):
-        return cast(left, _beside(sign, kind_of(right))), right
+        return _read(left, sign, right), right
     return left, right
+
+
+def _read(written: Typed, sign: str, beside: Typed) -> Typed:
+    made = cast(written, _beside(sign, kind_of(beside)))
+    expect_value(beside, written, made, BRACKETS)
+    return made
 
 
 def _beside(sign: str, kind: pa.DataType) -> pa.DataType:

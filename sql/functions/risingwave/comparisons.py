@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
 import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
-from dovetail.sql.expressions import engine
-from dovetail.sql.expressions.evaluate import run
 from dovetail.sql.functions.documents import JSON, in_one_form
 from dovetail.sql.functions.interval_columns import INTERVAL, length
 from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common
@@ -30,6 +27,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     quoted,
     typed,
 )
+from dovetail.sql.functions.risingwave.values.quoted_values import expect_value
 from dovetail.sql.functions.risingwave.values.texts import text_of
 from dovetail.sql.functions.typed import Typed, filled
 
@@ -41,8 +39,8 @@ SIGNS: Mapping[type[exp.Expr], str] = {
 
 def compared(sign: str, left: Typed, right: Typed) -> Typed:
     one, other = comparable([left, right])
-    _expect_value(left, right, other)
-    _expect_value(right, left, one)
+    expect_value(left, right, other)
+    expect_value(right, left, one)
     trees = [one.tree, other.tree]
     if sign in _OF_KEYS and INTERVAL in (one.known_type, other.known_type):
         # What a join goes by is a value that a column can hold.
@@ -67,34 +65,6 @@ def comparable(values: Sequence[Typed]) -> list[Typed]:
     if kind == REAL and kinds != {REAL}:
         kind = DOUBLE
     return [in_one_form(cast(value, kind)) for value in values]
-
-
-def _expect_value(beside: Typed, written: Typed, made: Typed) -> None:
-    """Raises SqlError where a text in quotes is none of the values of what it is compared with, as PostgreSQL does."""
-    kind = kind_of(made)
-    if written.is_null or not is_unknown(written) or not _is_plain(kind) or has_value(made.tree):
-        return
-    name = beside.tree.name.rpartition(".")[2] if isinstance(beside.tree, exp.Column) else ""
-    text = quoted(str(written.literal)).sql()
-    raise SqlError(
-        f"{text} is not a valid {name_of(kind)}, the type of {name or 'what it is compared with'}",
-        fix=f"compare with a value of that type; or compare texts: CAST({name or '..'} AS varchar) = {text}",
-    )
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    """Numbers, truth values, times and dates: of others each text is a value, or is refused as it is read."""
-    return is_number(kind) or kind == BOOL or pa.types.is_temporal(kind)
-
-
-def has_value(constant: exp.Expr) -> bool:
-    """Whether an expression of the engine, over no columns, is not NULL."""
-    return _is_not_null(engine.text(constant))
-
-
-@lru_cache(maxsize=1024)
-def _is_not_null(constant: str) -> bool:
-    return run(f"SELECT {constant} IS NOT NULL AS fits", {}).column("fits")[0].as_py() is True
 
 
 # Patterns

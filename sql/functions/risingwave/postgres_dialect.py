@@ -333,11 +333,7 @@ def _call(name: str, *parts: str) -> Visit:
 
 
 def call(translator: Translator, name: str, arguments: Sequence[Typed]) -> Typed:
-    place = translator.environment.place
-    try:
-        return translator.dialect.registry.find(name, place)(arguments, translator(exp.Null()))
-    except SqlError as fault:
-        raise type(fault)(fault.what, where=fault.where or place, fix=fault.fix) from None
+    return translator.call(name, arguments)
 
 
 def _trim(translator: Translator, node: exp.Expr) -> Typed:

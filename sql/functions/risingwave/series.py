@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dovetail.sql.functions.documents import JSON
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
-from dovetail.sql.functions.risingwave.signatures import argument
+from dovetail.sql.functions.risingwave.signatures import argument, zone_argument
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BIG,
@@ -95,7 +95,7 @@ def _of_decimals(name: str, given: Sequence[Typed], kind: pa.DataType) -> Typed:
 
 def _of_instants(name: str, given: Sequence[Typed]) -> Typed:
     """By the clocks of a zone, UTC without one: a day there may have 23 hours."""
-    zone = argument(given[3], "text").tree if len(given) > 3 else quoted("UTC")
+    zone = zone_argument(given[3]) if len(given) > 3 else quoted("UTC")
     ends = [
         typed(given[0], "timezone({0}, {1})", [zone, argument(value, "instant").tree], LOCAL) for value in given[:2]
     ]

@@ -28,6 +28,7 @@ from dovetail.sql.functions.risingwave.values.kinds import (
     name_of,
 )
 from dovetail.sql.functions.typed import Typed, filled
+from dovetail.sql.functions.zones import named_zone
 
 _KINDS: Mapping[str, pa.DataType] = {
     "text": TEXT, "int": INT, "bigint": BIG, "double": DOUBLE, "bool": BOOL, "bytes": BYTES, "json": JSON, "date": DATE,
@@ -54,6 +55,11 @@ def argument(value: Typed, place: str) -> Typed:
     if not fits:
         raise Unfit(f"takes {_shown(place)}, not {name_of(have)}")
     return cast(value, kind)
+
+
+def zone_argument(value: Typed) -> exp.Expr:
+    """A time zone. Raises Unfit for what is no text, UnknownName for a text in quotes that names none."""
+    return named_zone(value if is_unknown(value) else argument(value, "text"))
 
 
 def _shown(place: str) -> str:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from dovetail.sql.functions.arguments import written_text
 from dovetail.sql.functions.registry import Row, Table, Unfit
 from dovetail.sql.functions.risingwave import formats
-from dovetail.sql.functions.risingwave.signatures import argument
+from dovetail.sql.functions.risingwave.signatures import argument, zone_argument
 from dovetail.sql.functions.risingwave.values.casts import cast
 from dovetail.sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -171,15 +171,15 @@ def _date_trunc(given: Sequence[Typed]) -> Typed:
             raise Unfit(f"takes no {field} of an interval")
         return typed(value, f"date_trunc('{field}', {{0}})", [value.tree], INTERVAL)
     if len(given) == 3:
-        zone = argument(given[2], "text")
+        zone = zone_argument(given[2])
         instant = argument(value, "instant")
-        local = typed(value, "timezone({1}, {0})", [instant.tree, zone.tree], LOCAL)
+        local = typed(value, "timezone({1}, {0})", [instant.tree, zone], LOCAL)
         if field in _WITHIN_AN_HOUR:
             # An hour that a clock has twice begins twice: the offset stays that of the time itself.
             start = filled(f"{{1}} - ({{0}} - {_beginning(field)})", [local.tree, instant.tree])
             return typed(value, "{0}", [start], INSTANT)
         start = filled(_beginning(field), [local.tree])
-        return typed(value, "timezone({1}, {0})", [start, zone.tree], INSTANT)
+        return typed(value, "timezone({1}, {0})", [start, zone], INSTANT)
     start = filled(_beginning(field), [_clock(value).tree])
     if kind == LOCAL:
         return value.of(start, LOCAL)
@@ -202,13 +202,15 @@ def _of_any_field(given: Sequence[Typed]) -> Typed:
 
 def _timezone(given: Sequence[Typed]) -> Typed:
     """``time AT TIME ZONE zone``: a time of that zone becomes an instant, an instant the time that its clocks show."""
-    zone, value = argument(given[0], "text"), given[1]
+    value = given[1]
     if is_unknown(value) or kind_of(value) == DATE:
         value = cast(value, INSTANT)
     kind = kind_of(value)
     if kind not in (LOCAL, INSTANT):
         raise Unfit(f"takes a time, not {name_of(kind)}")
-    return typed(value, "timezone({0}, {1})", [zone.tree, value.tree], INSTANT if kind == LOCAL else LOCAL)
+    return typed(
+        value, "timezone({0}, {1})", [zone_argument(given[0]), value.tree], INSTANT if kind == LOCAL else LOCAL
+    )
 
 
 _TO_2000 = 946684800
@@ -321,7 +323,7 @@ _TIME_OF_DAY = (
 
 
 def _make_timestamptz(given: Sequence[Typed]) -> Typed:
-    zone = given[6].tree if len(given) == 7 else exp.Literal.string("UTC")
+    zone = zone_argument(given[6]) if len(given) == 7 else exp.Literal.string("UTC")
     clocks = filled(_TIMESTAMP, [value.tree for value in given[:6]])
     return typed(given[0], "timezone({0}, {1})", [zone, clocks], INSTANT)
 

@@ -11,6 +11,7 @@ from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.expressions.times.timestamp_precision import marked
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit, arity_of
 from dovetail.sql.functions.typed import Typed, filled
+from dovetail.sql.functions.zones import named_zone
 
 _INTEGERS: Mapping[str, pa.DataType] = {
     "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
@@ -34,7 +35,7 @@ _NULLABLE = "the type's default also of a nullable text, where ClickHouse gives 
 def zone_of(arguments: Sequence[Typed], position: int) -> exp.Expr:
     """The time zone at a position; where none is given, the one that the first argument is in, which is UTC else."""
     if len(arguments) > position:
-        return arguments[position].tree
+        return named_zone(arguments[position])
     zone = arguments[0].zone if arguments else None
     return UTC if zone is None else exp.Literal.string(zone)
 
@@ -44,10 +45,12 @@ def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed], unit: str | No
 
     unit  how fine the function has it; None: as fine as the value
     """
-    written = zones[0].literal if zones else value.zone
+    if zones and not isinstance(zones[0].literal, str):
+        raise Unfit("takes its time zone as a text in quotes: 'Europe/Berlin'")
+    written = str(named_zone(zones[0]).this) if zones else value.zone
     unit = unit or (value.type.unit if value.is_instant else "us")
     made = value.of(marked(tree, unit), pa.timestamp(unit, "UTC"))
-    made.zone = written if isinstance(written, str) else None
+    made.zone = written
     return made
 
 

@@ -44,7 +44,7 @@ def moved(value: Typed, step: exp.Expr, sign: str, *, keeps_date: bool) -> Typed
             return value.of(filled("CAST({0} AS DATE)", [tree]), pa.date32())
         return value.of(filled("timezone('UTC', {0})", [tree]), pa.timestamp("us", "UTC"))
     if not value.is_instant:
-        raise Unfit(f"takes a time or a date, not a {value.family}")
+        raise Unfit(f"takes a time or a date, not a {value.family}", fix="to_datetime64(x, 3) makes a time of it")
     if (value.zone or "UTC") == "UTC":
         # The engine's session is in UTC; the plain form is what a condition on times is recognised by.
         return _as_fine(value, filled(f"{{0}} {sign} {{1}}", [value.tree, step]))
@@ -84,7 +84,7 @@ def _of_parts(interval: exp.Interval) -> tuple[str, exp.Expr]:
     """``INTERVAL '1 second 500 milliseconds'`` in one unit."""
     whole = milliseconds(interval)
     if whole is None:
-        raise Unfit("takes an interval of parts with a fixed length: INTERVAL '1 minute 30 seconds'")
+        raise Unfit("takes an interval of parts with a fixed length", fix="INTERVAL '1 minute 30 seconds'")
     return "microsecond", exp.Literal.number(int(whole * 1000))
 
 

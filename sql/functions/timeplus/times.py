@@ -17,6 +17,7 @@ from dovetail.sql.functions.arguments import written_text
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.timeplus.conversions import UTC, in_zone, instant, zone_of
 from dovetail.sql.functions.typed import Typed, filled
+from dovetail.sql.functions.zones import named_zone
 
 _FINE = ("nanosecond", "microsecond", "millisecond", "second")
 """Units whose beginnings are as fine as the time; those of longer ones have no digits of seconds."""
@@ -36,7 +37,7 @@ def unit_of(name: str) -> str:
     folded = name.lower()
     found = _SHORT.get(folded, folded.removesuffix("s") if folded.removesuffix("s") in UNITS else folded)
     if found not in UNITS:
-        raise Unfit(f"takes a unit ({', '.join(UNITS)}), not '{name}'")
+        raise Unfit(f"takes a unit ({', '.join(UNITS)}), not '{name}'", fix="INTERVAL 1 DAY")
     return found
 
 
@@ -241,7 +242,7 @@ def _from_unix(arguments: Sequence[Typed]) -> exp.Expr | Typed:
 def _make_time(arguments: Sequence[Typed]) -> Typed:
     parts, zones = arguments[:6], arguments[6:]
     time = "make_timestamp({0}, {1}, {2}, {3}, {4}, CAST({5} AS DOUBLE))"
-    tree = filled(f"timezone({{6}}, {time})", [*(one.tree for one in parts), zones[0].tree if zones else UTC])
+    tree = filled(f"timezone({{6}}, {time})", [*(one.tree for one in parts), named_zone(zones[0]) if zones else UTC])
     return in_zone(arguments[0], tree, zones, "s" if parts[5].is_integer else "us")
 
 

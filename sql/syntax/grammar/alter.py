@@ -7,8 +7,8 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from dovetail.changelog.errors import Unsupported
-from dovetail.sql.syntax.cursor import Cursor
+from dovetail.changelog.errors import TextPlace, Unsupported
+from dovetail.sql.syntax.cursor import Cursor, word_of
 from dovetail.sql.syntax.grammar.settings import assignments
 from dovetail.sql.syntax.grammar.views import view_of_query
 from dovetail.sql.syntax.statements import (
@@ -106,7 +106,16 @@ def _action(cursor: Cursor) -> Alteration:
         name = cursor.name("a column")
         if not (declared := cursor.nested()):
             cursor.fail(f"expected the type of {name}, found {cursor.found}")
-        return AddColumn(name, cursor.script[start : declared[-1].end + 1], if_not_exists)
+        placed = next((token for token in declared if word_of(token) in ("FIRST", "AFTER")), None)
+        if placed is not None and placed is not declared[0]:
+            cursor.fail(
+                "the members of a record have no order: a new column is the last",
+                fix=f"ADD COLUMN {cursor.script[start : placed.start].strip()}",
+                kind=Unsupported,
+                offset=placed.start,
+            )
+        declaration = cursor.script[start : declared[-1].end + 1]
+        return AddColumn(name, TextPlace.of(declaration, cursor.script, start), if_not_exists)
     if cursor.accept("RENAME COLUMN", "RENAME"):
         if_exists = bool(cursor.accept("IF EXISTS"))
         name = cursor.name("a column")

@@ -29,6 +29,7 @@ from dovetail.sql.syntax.types import INSTANT, arrow_type, is_type
 _CLOCKS = ("NOW", "NOW64", "CURRENT_TIMESTAMP", "PROCTIME")
 COLUMN_LIST = "the column list"
 """The clause in which a comma begins the next column."""
+_CONSTRAINTS = ("CHECK (", "UNIQUE (", "UNIQUE KEY", "FOREIGN KEY", "EXCLUDE (", "KEY (")
 _AFTER_COLUMNS = ("PRIMARY KEY", "SETTINGS", "WITH", "APPEND ONLY", "INCLUDE", "WATERMARK", "FORMAT", "ENCODE")
 _AFTER_DEFAULT = ("NOT", "PRIMARY", "FORMERLY", "CODEC", "COMMENT")
 RESERVED = (TIME, "_tp_delta", SEQUENCE)
@@ -128,6 +129,8 @@ def _element(cursor: Cursor, found: Elements) -> None:
 def _read_element(cursor: Cursor, found: Elements) -> None:
     if cursor.at("PRIMARY KEY"):
         primary_key(cursor, found)
+    elif cursor.at(*_CONSTRAINTS) or (cursor.at("CONSTRAINT") and not is_type(cursor.word(1))):
+        _refuse_constraint(cursor)
     elif cursor.at("WATERMARK FOR"):
         watermark(cursor, found)
     elif cursor.at("INDEX") and cursor.word(2) == "(" and not is_type(cursor.word(1)):
@@ -139,6 +142,16 @@ def _read_element(cursor: Cursor, found: Elements) -> None:
         cursor.wrapped(lambda: found.mention(cursor))
     else:
         _column(cursor, found)
+
+
+def _refuse_constraint(cursor: Cursor) -> NoReturn:
+    if cursor.at("CONSTRAINT") and cursor.word(2) == "PRIMARY":
+        cursor.fail("a primary key has no name of its own", fix="PRIMARY KEY (a), without CONSTRAINT", kind=Unsupported)
+    cursor.fail(
+        f"{cursor.word()} would be checked as records are written, and a topic takes what its producers write",
+        fix="leave it out; of a TABLE, PRIMARY KEY (k) keeps one row of each key; WHERE in a view keeps what fits",
+        kind=Unsupported,
+    )
 
 
 def primary_key(cursor: Cursor, found: Elements) -> None:
@@ -269,6 +282,8 @@ def _refuse_option(cursor: Cursor, name: str) -> NoReturn:
             fix="leave it out, and compute it in the SELECT of a view",
             kind=Unsupported,
         )
+    if cursor.at("UNIQUE", "CHECK", "REFERENCES", "CONSTRAINT", "ASSUME"):
+        _refuse_constraint(cursor)
     cursor.fail_expecting(",", ")", "DEFAULT", "NOT NULL", "PRIMARY KEY")
 
 

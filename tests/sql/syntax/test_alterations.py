@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.errors import SqlError, TextPlace, UnknownName, Unsupported
 from dovetail.sql.syntax.alterations import altered, with_setting
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import (
@@ -33,7 +33,8 @@ def test_the_statement() -> None:
     text = (
         "ALTER STREAM IF EXISTS s ADD COLUMN a array(decimal(10, 2)) DEFAULT NULL, DROP COLUMN IF EXISTS b, ADD c int"
     )
-    actions = (AddColumn("a", "a array(decimal(10, 2)) DEFAULT NULL"), DropColumn("b", True), AddColumn("c", "c int"))
+    added = [TextPlace("a array(decimal(10, 2)) DEFAULT NULL"), TextPlace("c int")]
+    actions = (AddColumn("a", added[0]), DropColumn("b", True), AddColumn("c", added[1]))
     assert parse_one(text) == AlterStream("s", actions, True, text)
 
 
@@ -219,3 +220,27 @@ def test_a_view_gets_a_setting(definition: str, text: str) -> None:
     again = with_setting(view, "buckets", 7)
     assert again.text == text
     assert with_setting(again, "buckets", 7).text == text
+
+
+@pytest.mark.parametrize(
+    ("action", "what", "marked"),
+    [
+        ("ADD PRIMARY KEY (a)", "ADD takes a column, and PRIMARY KEY (a) is none", "PRIMARY KEY (a)"),
+        ("ADD WATERMARK FOR a AS a", "ADD takes a column", "WATERMARK FOR a AS a"),
+        ("ADD INDEX i (a)", "ADD takes a column", "INDEX i (a)"),
+        ("ADD FAMILY f (a)", "ADD takes a column", "FAMILY f (a)"),
+        ("ADD CONSTRAINT c CHECK (a > 0)", "CONSTRAINT would be checked", "CONSTRAINT c CHECK (a > 0)"),
+        ("ADD UNIQUE (a)", "UNIQUE would be checked", "UNIQUE (a)"),
+        ("ADD FOREIGN KEY (a) REFERENCES t (b)", "FOREIGN KEY would be checked", "FOREIGN KEY (a) REFERENCES t (b)"),
+        ("ADD COLUMN c int CHECK (c > 0)", "CHECK would be checked", "CHECK (c > 0)"),
+        ("ADD COLUMN c int, ADD COLUMN d foo", 'there is no type "foo"', "foo"),
+        ("ADD COLUMN c int AFTER a", "a new column is the last", "AFTER a"),
+        ("ADD COLUMN c int FIRST", "a new column is the last", "FIRST"),
+    ],
+)
+def test_an_element_that_cannot_be_added_is_marked_where_it_is_written(action: str, what: str, marked: str) -> None:
+    with pytest.raises(SqlError, match=re.escape(what)) as refused:
+        after("CREATE TABLE s (a int, b varchar)", action)
+    assert refused.value.fix
+    assert isinstance(refused.value.where, TextPlace)
+    assert refused.value.where.script[refused.value.where.offset :] == marked
