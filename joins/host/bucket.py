@@ -133,6 +133,7 @@ def _together(outputs: Sequence[LevelOutput]) -> LevelOutput:
             output.output_watermark if output.output_watermark is not None else whole.output_watermark
         )
         whole.watermarks |= output.watermarks
+        whole.held_by |= output.held_by
         for name, count in output.counters.items():
             whole.counters[name] = whole.counters.get(name, 0) + count
         for departure in output.departures:

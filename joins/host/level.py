@@ -69,6 +69,8 @@ class LevelOutput:
     has refused some: those left out in this batch."""
     watermarks: dict[int, int] = field(default_factory=dict)
     """Where the watermark of each edge stands now; those that stand nowhere yet are not there."""
+    held_by: dict[int, int] = field(default_factory=dict)
+    """The partition that holds the watermark of each edge back."""
     activity: Activity = field(default_factory=Activity)
     """What each node did in this batch, and holds after it."""
     output_watermark: int | None = None
@@ -154,6 +156,12 @@ class LevelTask:
             for running in self._nodes
             for edge, value in zip(running.node.inputs, running.watermarks.values, strict=True)
             if value is not None
+        }
+        output.held_by = {
+            edge: partition
+            for running in self._nodes
+            for edge, partition in zip(running.node.inputs, running.watermarks.held_by, strict=True)
+            if partition is not None
         }
         held = holdings(self._store)
         output.activity.held = {name: {self._bucket: holding} for name, holding in held.items()}

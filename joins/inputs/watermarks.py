@@ -63,6 +63,11 @@ class Watermarks:
         """Where the watermark of each port stands; None: nowhere yet, or the port has none."""
         return tuple(None if one is None else self._scalars.get(one.name) for one in self._inputs)
 
+    @property
+    def held_by(self) -> tuple[int | None, ...]:
+        """The partition of each port that is the furthest behind of those that are not idle; None: there is none."""
+        return tuple(None if one is None else one.last for one in self._inputs)
+
     def late(self, index: int, rows: pa.Table) -> Mask:
         """Which insertions among ``rows`` of a port are behind its watermark.
 
@@ -193,10 +198,19 @@ class _Input:
         return bool(self.silent) and self.silent.issuperset(self.event_times)
 
     @property
+    def last(self) -> int | None:
+        """The partition that is the furthest behind of those that are not idle."""
+        return min(self._awake, key=self._awake.__getitem__, default=None)
+
+    @property
     def own(self) -> int | None:
         """The least of the partitions that are not idle, less the delay."""
-        event_times = [event_ms for partition, event_ms in self.event_times.items() if partition not in self.silent]
+        event_times = self._awake.values()
         return min(event_times) - self.watermark.delay_ms if event_times and UNSHOWN not in event_times else None
+
+    @property
+    def _awake(self) -> dict[int, int]:
+        return {partition: at for partition, at in self.event_times.items() if partition not in self.silent}
 
     @property
     def furthest(self) -> int | None:

@@ -16,6 +16,7 @@ from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.schema import TIME, Column, Included
 from dovetail.services.liveness import query_statuses
 from dovetail.services.session.context import Context
+from dovetail.services.session.live.watermark_texts import watermark_texts
 from dovetail.services.session.result import Rows, Text
 from dovetail.sql.catalog import Query, Relation, What
 from dovetail.sql.catalog.like import matches
@@ -155,6 +156,7 @@ def _queries(context: Context, like: str | None) -> Rows:
             "rejected": _count(query, "rejected"),
             "failed calls": _count(query, "failed"),
             "late": _late(query),
+            "watermark": ", ".join(f"{name} {text}" for name, text in watermark_texts(query).items()),
             "restarts": query.restarts,
             "packed with": ", ".join(query.progress.get("packed_with", ())),
             "topic": query.topic,
@@ -173,6 +175,7 @@ def _queries(context: Context, like: str | None) -> Rows:
         state=pa.string(),
         **counts,
         late=pa.string(),
+        watermark=pa.string(),
         restarts=pa.int64(),
         **{"packed with": pa.string()},
         topic=pa.string(),

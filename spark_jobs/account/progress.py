@@ -32,6 +32,7 @@ class Progress:
     late      those of late rows, by the name of their input
     state     rows and bytes by level and bucket, of those that batches since this start have touched
     watermarks  by the name of an input whose event time is a time
+    held_by     the partition of such an input that holds its watermark back
     activity    of the nodes, over the batches since this start
     """
 
@@ -42,6 +43,7 @@ class Progress:
     late: Counter[str] = field(default_factory=Counter)
     state: dict[str, tuple[int, int]] = field(default_factory=dict)
     watermarks: dict[str, int] = field(default_factory=dict)
+    held_by: dict[str, int] = field(default_factory=dict)
     activity: Activity = field(default_factory=Activity)
 
 
@@ -94,6 +96,8 @@ class Account:
             if name := self._timed_inputs.get(edge):
                 reached[name] = min(watermark, reached.get(name, watermark))
         self.progress.watermarks |= reached
+        named = self._timed_inputs.items()
+        self.progress.held_by |= {name: said.held_by[edge] for edge, name in named if edge in said.held_by}
 
 
 def timed_inputs(dataflow: Dataflow) -> dict[int, str]:

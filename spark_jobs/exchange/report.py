@@ -39,6 +39,7 @@ class BatchReport:
     counts      what adds up: NAMES, and late rows by input
     state       level → bucket → rows and bytes that it holds after the batch; one that was passed by says nothing new
     watermarks  by edge, after the batch; all buckets of a level have the same
+    held_by     the partition that holds the watermark of an edge back
     output_watermark  the watermark that heartbeats are to tell, once all is written
     activity    of the nodes
     member      of a pack, whose it is; '' outside of one
@@ -47,6 +48,7 @@ class BatchReport:
     counts: Counter[str] = field(default_factory=Counter)
     state: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     watermarks: dict[int, int] = field(default_factory=dict)
+    held_by: dict[int, int] = field(default_factory=dict)
     output_watermark: int | None = None
     activity: Activity = field(default_factory=Activity)
     member: str = ""
@@ -74,6 +76,7 @@ class BatchReport:
                 for level, buckets in parts["state"].items()
             },
             {int(edge): watermark for edge, watermark in parts["watermarks"].items()},
+            {int(edge): partition for edge, partition in parts["held_by"].items()},
             parts["output_watermark"],
             Activity.read(parts["activity"]),
             parts["member"],
@@ -88,6 +91,7 @@ class BatchReport:
             for level, buckets in report.state.items():
                 whole.state.setdefault(level, {}).update(buckets)
             whole.watermarks.update(report.watermarks)
+            whole.held_by.update(report.held_by)
             activities.append(report.activity)
         whole.activity = Activity.of_batch(activities)
         return whole

@@ -120,7 +120,8 @@ class FusedTasks:
             if said.output_watermark is not None:
                 written.output_watermark = said.output_watermark
             state = {level: {BUCKET: (own.rows, own.buffered_bytes)}}
-            reports.append(BatchReport(Counter(said.counters), state, said.watermarks, activity=said.activity))
+            counts = Counter(said.counters)
+            reports.append(BatchReport(counts, state, said.watermarks, said.held_by, activity=said.activity))
             written.rejected += [refused_records(job.dataflow, refused) for refused in said.refused]
             if job.late_topic:
                 written.late += [late_rows(job.dataflow, late) for late in said.late]

@@ -446,6 +446,7 @@ class Runner:
             "under_way_s": _tens(running.under_way_s),
             "state": {**before.state, **now.state},
             "watermarks": {**before.watermarks, **now.watermarks},
+            "held_by": {**before.held_by, **now.held_by},
             "activity": self._activity(query, running),
             "buckets": running.buckets,
         }
@@ -522,6 +523,7 @@ def counted(progress: Mapping[str, Any]) -> Progress:
         late=Counter(progress.get("late", {})),
         state={place: (rows, size) for place, (rows, size) in progress.get("state", {}).items()},
         watermarks=dict(progress.get("watermarks", {})),
+        held_by=dict(progress.get("held_by", {})),
         activity=Activity.read(progress.get("activity", {})),
     )
 

@@ -105,6 +105,7 @@ class BucketOfLevel:
             Counter({**output.counters, FAILED_CALLS: failed}),
             {self.level: state},
             output.watermarks if speaks else {},
+            output.held_by if speaks else {},
             output.output_watermark if speaks and self.job.separate_heartbeat_writer else None,
             output.activity,
         )

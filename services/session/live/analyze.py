@@ -64,6 +64,8 @@ def figures(node: LiveNode) -> str:
         parts.append(f"memo {node.memo[0]:,} rows, {size_text(node.memo[1])}")
     if node.cached is not None:
         parts.append(f"cache {node.cached.rows:,} rows, {size_text(node.cached.bytes)}  lookups {node.cached.text}")
+    if node.watermark:
+        parts.append(f"watermark {node.watermark}")
     if work is not None:
         parts += [f"time {time_text(work.busy_ns)}", f"batches {work.batches:,}"]
     return "  ".join(parts)
@@ -114,6 +116,8 @@ def _members(node: LiveNode) -> dict[str, Any]:
         members["state"] = {part: _held(held) for part, held in sorted(node.held.items())}
     if node.memo is not None:
         members["memo"] = {"rows": node.memo[0], "bytes": node.memo[1]}
+    if node.watermark:
+        members["watermark"] = node.watermark
     if node.cached is not None:
         members["cache"] = asdict(node.cached)
     return {**members, "inputs": [_members(below) for below in node.inputs]}

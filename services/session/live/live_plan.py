@@ -10,6 +10,7 @@ from dovetail.joins.state.arrangement_stats import ArrangementStats
 from dovetail.runtime.query_plan import plan_of
 from dovetail.services.session.context import Context
 from dovetail.services.session.live.lookups import Cached, KeptForLookups
+from dovetail.services.session.live.watermark_texts import watermark_texts
 from dovetail.sql.catalog import Query
 from dovetail.sql.compile.dataflow import Stages, stages
 from dovetail.sql.engines import Engine
@@ -28,6 +29,7 @@ class LiveNode:
     held      by part of its state; a join has ``left`` and ``right``
     cached    of a table that lookup workers look up in
     memo      rows and bytes of what they have emitted for updating rows
+    watermark of an input, where it stands and which partition holds it back; '' where it has none
     """
 
     text: str
@@ -37,6 +39,7 @@ class LiveNode:
     inputs: tuple[LiveNode, ...] = ()
     cached: Cached | None = None
     memo: tuple[int, int] | None = None
+    watermark: str = ""
 
     @property
     def name(self) -> str:
@@ -58,7 +61,7 @@ def _live(query: Query, fragment: Fragment, workers: Collection[str]) -> LiveNod
         return _LookedUp(query.progress.get("counts", {}), lookups).output(fragment.output)
     activity = Activity.read(query.progress.get("activity", {}))
     written = query.progress.get("counts", {}).get("rows_out")
-    return _Staged(stages(fragment.output), activity).output(fragment.output, written)
+    return _Staged(stages(fragment.output), activity, watermark_texts(query)).output(fragment.output, written)
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class _Staged:
 
     stages: Stages
     activity: Activity
+    watermarks: Mapping[str, str]
     met: set[str] = field(default_factory=set)
 
     def output(self, node: Output, written: int | None) -> LiveNode:
@@ -86,7 +90,8 @@ class _Staged:
         if work is None:
             return LiveNode(node.line, None, None if beneath_step else self._leaving(node), held, below)
         is_known = not beneath_step or self._is_shared(node)
-        return LiveNode(node.line, work, work.rows_out if is_known else None, held, below)
+        watermark = self.watermarks.get(node.alias or node.stream.name, "") if isinstance(node, Scan) else ""
+        return LiveNode(node.line, work, work.rows_out if is_known else None, held, below, watermark=watermark)
 
     def _is_stage(self, node: Node) -> bool:
         return any(one is node for one in (*self.stages.scans, *self.stages.operators))

@@ -41,6 +41,14 @@ def test_an_input_stands_at_the_least_of_its_partitions_less_the_delay() -> None
     assert moved(watermarks, (LEFT, 1, 60), (RIGHT, 0, 7)) == (35, 7)
 
 
+def test_the_partition_that_holds_it_back() -> None:
+    watermarks = two(port(5), port(None))
+    shown = [((LEFT, 0, 40), 0), ((LEFT, 1, 20), 1), ((LEFT, 1, None), 0), ((LEFT, 2, UNSHOWN), 2)]
+    for partition_time, partition in shown:
+        moved(watermarks, partition_time)
+        assert watermarks.held_by == (partition, None)
+
+
 def test_it_never_moves_back() -> None:
     """Neither by an older time nor by a partition that begins later, or further back."""
     watermarks = two(port(0), port(None))

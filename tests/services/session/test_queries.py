@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -459,7 +460,14 @@ def test_late_rows_are_counted_by_input(session: Session) -> None:
     session.run("INSERT INTO l VALUES (1, '2024-01-01 00:00:29'); INSERT INTO r VALUES (1, '2024-01-01 00:00:00')")
     settle(session, "near")
 
-    assert [(row[4], row[7]) for row in rows_of(session, "SHOW QUERIES")] == [(1, "l 1")]
+    shown = session.execute(parse_one("SHOW QUERIES"))
+    assert isinstance(shown, Rows)
+    [query] = shown.table.to_pylist()
+    assert (query["rows out"], query["late"]) == (1, "l 1")
+    stands = r"l 2024-01-01 00:00:30 \(partition \d\), r 2024-01-01 00:00:00 \(partition \d\)"
+    assert re.fullmatch(stands, query["watermark"]), query["watermark"]
+    analyzed = session.run("EXPLAIN ANALYZE near")[-1]
+    assert "watermark 2024-01-01 00:00:30 (partition" in str(analyzed)
     assert "behind" in session.context.topics.partitions()
 
 

@@ -14,6 +14,7 @@ LEFT = BatchReport(
     Counter({"late": 1, "late.0": 1, "dangling": 0}),
     {1: {0: (2, 90)}},
     {0: 700, 1: 900},
+    {0: 2},
     700,
     Activity(nodes={0: NodeWork((2, 1), 3, 3, 10)}, held={"0.left": {0: HELD}}),
     member="7",
@@ -32,7 +33,7 @@ def test_those_of_a_batch_add_up_and_each_bucket_keeps_what_it_holds() -> None:
     whole = BatchReport.together([DECODED, LEFT, RIGHT])
     assert whole.counts == Counter({"rows_in": 3, "late": 3, "late.0": 1})
     assert whole.state == {1: {0: (2, 90), 1: (0, 0)}, 2: {1: (5, 1)}}
-    assert whole.watermarks == {0: 700, 1: 900}
+    assert (whole.watermarks, whole.held_by) == ({0: 700, 1: 900}, {0: 2})
     assert whole.activity.scans == {0: NodeWork((3,), 3, 3, 10)}
     assert whole.activity.nodes == {0: NodeWork((2, 5), 4, 4, 15)}
     assert whole.activity.held == {"0.left": {0: HELD}}
