@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicShape, config_for
-from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import Kind
+from dovetail.changelog.suggest import suggestion
 from dovetail.changelog.wording import articled
 from dovetail.services.session import topics
 from dovetail.services.session.alter.readers import expect_read_alike, with_columns_named
@@ -20,6 +21,7 @@ from dovetail.services.session.schemas.registration import expect_schema
 from dovetail.sql.catalog import Relation
 from dovetail.sql.catalog.records import RelationDefinition
 from dovetail.sql.catalog.stored_topics import topic_of
+from dovetail.sql.planner import stream_of
 from dovetail.sql.stream_settings import HISTORY, RETENTION, expect_settings, kept_ms
 from dovetail.sql.syntax.alterations import altered
 from dovetail.sql.syntax.statements import (
@@ -146,6 +148,13 @@ def alter_stream(context: Context, statement: AlterStream) -> Done:
 
 
 def create_index(context: Context, statement: CreateIndex) -> Done:
+    """Raises UnknownName for a relation or a column that is not there, Unsupported for what has no rows of its own."""
+    schema = stream_of(context.catalog, context.catalog.get(statement.stream).name).schema
+    columns = [column.name for column in schema.readable]
+    for name in (*statement.index.columns, *statement.index.storing):
+        if name not in columns:
+            what = f'"{schema.name}" has no column "{name}"'
+            raise UnknownName(what, where="CREATE INDEX", fix=suggestion(name, columns))
     context.catalog.create(statement, now_ms=context.now_ms)
     return Done(f"created index {statement.name}")
 
