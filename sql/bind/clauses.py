@@ -92,7 +92,7 @@ def refuse_table(table: exp.Expr) -> None:
 
 def refuse_lookup(join: exp.Join, place: str) -> None:
     """A lookup join is INNER or LEFT, or asks of the left rows, SEMI or ANTI: the right side emits nothing."""
-    side = (join.side or ("OUTER" if join.kind.upper() == "OUTER" else "")).upper()
+    side = join.side.upper()
     if side not in ("", "LEFT"):
         raise Unsupported(
             f"{side} JOIN with what is looked up is not supported, INNER and LEFT are: the right side is asked, not "
@@ -138,16 +138,13 @@ def past_refused(what: str, place: str) -> Unsupported:
 
 
 def refuse_join_method(join: exp.Join, place: str) -> None:
-    method, kind = join.method.upper(), join.kind.upper()
+    method = join.method.upper()
     if method == "ANY":
         raise Unsupported(
             "ANY JOIN is not supported: which of several rows it takes would be left to chance",
             where=place,
             fix="LATEST JOIN takes the row inserted last",
         )
-    if kind in ("SEMI", "ANTI") and (method in ("ASOF", "LATEST") or join.side.upper() == "FULL"):
-        word = method or join.side.upper()
-        raise Unsupported(f"{word} and {kind} do not go together", where=place, fix=f"LEFT {kind} JOIN")
     if method in ("ASOF", "LATEST") and event_time(join.this) is not None:
         raise Unsupported(
             f"{method} and FOR SYSTEM_TIME AS OF do not go together: each chooses the right row",

@@ -31,6 +31,7 @@ from sqlglot.parsers.clickhouse import ClickHouseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.intervals import UNIT_WORDS
 
 DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d|w|M|q|y)")
 DURATION_UNITS = {
@@ -102,11 +103,12 @@ def too_deep() -> SqlError:
 class QueryFault(ParseError):
     """A parse error that knows its token: the one it is about, or the last one where the text ends too early."""
 
-    def __init__(self, description: str, token: Token, at_end: bool) -> None:
+    def __init__(self, description: str, token: Token, at_end: bool, fix: str = "") -> None:
         super().__init__(description)
         self.description = description
         self.token = token
         self.at_end = at_end
+        self.fix = fix
 
 
 _APART = frozenset(("PRIMARY KEY", "SYSTEM", "?::"))
@@ -172,6 +174,38 @@ class QueryParser(Parser):
         if item is not None:
             item.meta[_WRITTEN_AT] = slice(first.start, self._prev.end + 1)
         return item
+
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+        if this is not None and not explicit:
+            self._refuse_length_without_interval(this)
+        return super()._parse_alias(this, explicit)
+
+    def _refuse_length_without_interval(self, value: exp.Expr) -> None:
+        """``t + 1 MINUTE`` would be a second later, under the name MINUTE."""
+        unit, number = self._curr, self._prev
+        if unit is None or unit.token_type == TokenType.IDENTIFIER or unit.text.upper() not in UNIT_WORDS:
+            return
+        added = isinstance(value, exp.Add | exp.Sub)
+        if number.token_type == TokenType.NUMBER or (added and number.token_type == TokenType.STRING):
+            count, length = number.text, f"INTERVAL '{number.text}' {unit.text}"
+        elif added:
+            count = value.expression.sql()
+            length = f"INTERVAL {count} {unit.text}, over tables {count} * INTERVAL '1' {unit.text}"
+        else:
+            return
+        what = f"{count} {unit.text} is no length of time as it stands"
+        raise QueryFault(what, unit, at_end=False, fix=f"{length}; or, as a name, AS {unit.text}")
+
+    def _parse_between(self, this: exp.Expr | None) -> exp.Between:
+        """With the AND that sqlglot does without: ``x BETWEEN y - 1 HOUR AND z`` would go up to a column HOUR."""
+        of = exp.Paren(this=this) if isinstance(this, exp.Is | exp.NullSafeEQ | exp.NullSafeNEQ) else this
+        symmetric = True if self._match_text_seq("SYMMETRIC") else None
+        if symmetric is None:
+            self._match_text_seq("ASYMMETRIC")
+        low = self._parse_bitwise()
+        if not self._match(TokenType.AND):
+            self.raise_error("Expecting AND")
+        return self.expression(exp.Between(this=of, low=low, high=self._parse_bitwise(), symmetric=symmetric))
 
     def _parse_command(self) -> NoReturn:
         self.raise_error("not a query", self._prev)

@@ -19,6 +19,8 @@ UNIT_MS = {
 }
 """MONTH, QUARTER and YEAR have no fixed length."""
 _MONTHS = {"MONTH": Decimal(1), "QUARTER": Decimal(3), "YEAR": Decimal(12)}
+UNIT_WORDS = frozenset(unit + more for unit in (*UNIT_MS, *_MONTHS) for more in ("", "S"))
+"""The words of an interval that are its unit, in upper case."""
 
 _SHORT = {
     "NS": "NANOSECOND",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dovetail.changelog.errors import Unsupported
+from dovetail.sql.bind.written.join_words import refuse_join_words
 from dovetail.sql.bind.written.qualifiers import unqualified
 from dovetail.sql.bind.written.unread import refuse_unread
 
@@ -23,6 +24,7 @@ def as_written(query: exp.Query) -> exp.Query:
     parts that are not read, and for databases that there are not.
     """
     refuse_unread(query)
+    refuse_join_words(query)
     made = unqualified(query).copy()
     for node in made.walk():
         if _is_looked_up(node):

@@ -212,7 +212,8 @@ def _tell(cursor: Cursor, fault: QueryFault, tokens: list[Token]) -> NoReturn:
     found = f"the end after {text}" if fault.at_end else text
     cursor.clause = clause_of(tokens, token)
     offset = token.end + 1 if fault.at_end else token.start
-    cursor.fail(_plainly(fault.description, found), guesses=_likely(tokens, token), offset=offset)
+    guesses = () if fault.fix else _likely(tokens, token)
+    cursor.fail(_plainly(fault.description, found), fix=fault.fix, guesses=guesses, offset=offset)
 
 
 def _plainly(description: str, found: str) -> str:

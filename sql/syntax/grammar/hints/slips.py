@@ -10,10 +10,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from dovetail.changelog.suggest import Guess
 from dovetail.sql.syntax.grammar.hints.words import Words
+from dovetail.sql.syntax.intervals import UNIT_WORDS
 
-_UNITS = frozenset(
-    unit + more for unit in ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR") for more in ("", "S")
-)
 _BEFORE_NAMES = ("AS", "FROM", "JOIN", "INTO", ",", "(", ".")
 _LISTED = ("IN", "VALUES", "USING", "KEY")
 _JOINED = ("OUTER", "SEMI", "ANTI", "(")
@@ -67,9 +65,10 @@ class Fault:
         """``text`` in the place of some tokens; of none, right after what stands before."""
         tokens = self.words.tokens
         end = int(tokens[last - 1].end) + 1 if last else 0
-        shown = "the text" if self._is_text(first) else self.written(first)
+        written = self.written(first)
+        shown = "the text" if self._is_text(first) else written
         put = f"before {shown}" if first < len(tokens) else "at the end"
-        hint = offer.format(word=self.word(first), put=put, text=text, before=self.word(first - 1))
+        hint = offer.format(word=self.word(first), written=written, put=put, text=text, before=self.word(first - 1))
         return Guess(int(tokens[first].start) if first < last else end, end, text, hint)
 
     def _is_text(self, place: int) -> bool:
@@ -132,7 +131,7 @@ def _is_double(fault: Fault, place: int) -> bool:
 
 
 def _is_length(fault: Fault, place: int) -> bool:
-    return fault.word(place + 1) in _UNITS and fault.written(place).isdigit()
+    return fault.word(place + 1) in UNIT_WORDS and fault.written(place).isdigit()
 
 
 def _top(fault: Fault) -> Iterator[Guess]:
@@ -179,7 +178,7 @@ _SLIPS: tuple[Callable[[Fault], Iterator[Guess]], ...] = (
         Slip(_beside(0, -1), _is(word), instead, f"{instead} in place of {word}")
         for word, instead in (("TO", "AND"), ("WHERE", "AND"), ("AND", "WHERE"), ("ON", "AND"))
     ),
-    Slip(_beside(-1), _is_length, "INTERVAL", "put INTERVAL {put}", True),
+    Slip(_beside(-1), _is_length, "INTERVAL '{written}'", "{text} in place of {written}"),
     Slip(_beside(0), _is_double, "", "{word} once"),
     Slip(_beside(0, -1), _is("AS"), "name", "put a name before AS", True),
     *(
