@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from sqlglot import exp
 from sqlglot.dialects.clickhouse import ClickHouse
@@ -31,6 +31,7 @@ from sqlglot.parsers.clickhouse import ClickHouseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.intervals import UNIT_WORDS
 
 DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d|w|M|q|y)")
@@ -48,6 +49,7 @@ DURATION_UNITS = {
     "y": "YEAR",
 }
 
+Made = TypeVar("Made", bound=exp.Expr)
 _VALUES = (TokenType.STRING, TokenType.NUMBER, TokenType.PARAMETER, TokenType.PLACEHOLDER, TokenType.CURRENT_TIMESTAMP)
 _NAMES = (*_VALUES, TokenType.VAR, TokenType.TIMESTAMP, TokenType.TIMESTAMPTZ)
 """What a moment begins with, alone; and before a bracket, or a text."""
@@ -195,6 +197,23 @@ class QueryParser(Parser):
             return
         what = f"{count} {unit.text} is no length of time as it stands"
         raise QueryFault(what, unit, at_end=False, fix=f"{length}; or, as a name, AS {unit.text}")
+
+    def validate_expression(self, expression: Made, args: list[Any] | None = None) -> Made:
+        """A call with all of its arguments: what builds one passes over those that it knows no place for."""
+        made = super().validate_expression(expression, args)
+        for argument in args or ():
+            if isinstance(argument, exp.Expr) and not _is_part(argument, made):
+                self.raise_error(f"{function_name(made)} takes fewer arguments: {argument.sql()} is not read")
+        return made
+
+    def _parse_position(self, haystack_first: bool = False) -> exp.StrPosition:
+        given = self._parse_csv(self._parse_bitwise)
+        if len(given) == 1 and self._match(TokenType.IN):
+            return self.expression(exp.StrPosition(this=self._parse_bitwise(), substr=given[0]))
+        if len(given) not in (2, 3):
+            self.raise_error(f"position takes 2 or 3 arguments, not {len(given)}")
+        text, part = given[:2] if haystack_first else (given[1], given[0])
+        return self.expression(exp.StrPosition(this=text, substr=part, position=given[2] if given[2:] else None))
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
         """With the AND that sqlglot does without: ``x BETWEEN y - 1 HOUR AND z`` would go up to a column HOUR."""
@@ -344,6 +363,12 @@ class QueryParser(Parser):
         return after[0].token_type in (_NAMES if called else _VALUES)
 
 
+def _is_part(part: exp.Expr | None, whole: exp.Expr) -> bool:
+    while part is not None and part is not whole:
+        part = part.parent
+    return part is whole
+
+
 _WRITTEN_AT, _SPELLING = "written at", "spelling"
 """The members of an item's meta that have its place in the script, and its text."""
 
@@ -392,6 +417,9 @@ class DovetailParser(QueryParser, ClickHouseParser):
     }
     FUNC_TOKENS: ClassVar[set[TokenType]] = {*ClickHouseParser.FUNC_TOKENS, TokenType.SESSION}
     COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
+
+    def _parse_position(self, haystack_first: bool = True) -> exp.StrPosition:
+        return super()._parse_position(haystack_first=True)
 
     def _parse_array_join(self, words: list[str]) -> exp.Join:
         if words not in ([ARRAY], ["LEFT", ARRAY], ["INNER", ARRAY]):

@@ -16,6 +16,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.sql.syntax.bounds.hints import refuse_hints
 from dovetail.sql.syntax.bounds.statement_bounds import expect_flat_comments, expect_short
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import Dovetail
@@ -138,7 +139,9 @@ def _read_tokens(text: str) -> tuple[list[Token], bool]:
 def _split(text: str) -> list[list[Token]]:
     statements: list[list[Token]] = [[]]
     expect_flat_comments(text)
-    for token in _tokens(text):
+    tokens = _tokens(text)
+    refuse_hints(text, tokens)
+    for token in tokens:
         if token.token_type == TokenType.SEMICOLON:
             statements.append([])
         else:

@@ -127,6 +127,7 @@ def _read_by(table: exp.Table) -> exp.Expr:
     """The name in the innermost call of a FROM item. Raises SqlError where none stands there."""
     call: exp.Expr = table.this
     while isinstance(call, exp.Anonymous) and call.expressions and not qualifier(table):
+        _expect_read(call)
         call = call.expressions[0]
     if isinstance(call, exp.Column) or function_name(table.this) in WINDOWS:
         return call
@@ -135,3 +136,22 @@ def _read_by(table: exp.Table) -> exp.Expr:
         where=place_of(table, "FROM"),
         fix="FROM table(stream), changelog(stream, key), or tumble(stream, 1m)",
     )
+
+
+def _expect_read(call: exp.Anonymous) -> None:
+    """Raises SqlError for what stands behind the name in ``table(x)`` or ``changelog(x, k)`` and says nothing there."""
+    name, (read, *others) = function_name(call), call.expressions
+    if name == "table" and others:
+        raise SqlError(
+            f"table() reads one relation, not {len(call.expressions)}",
+            where=place_of(others[0], "FROM"),
+            fix=f"FROM table({read.sql()})",
+        )
+    for key in others if name == "changelog" else ():
+        if not isinstance(key, exp.Column) or key.table:
+            fix = f"FROM changelog({read.sql()}, {key.name or 'k'})"
+            raise SqlError(
+                f"changelog() takes columns of {read.sql()} by their names, and no {key.sql()}",
+                where=place_of(key, "FROM"),
+                fix=fix,
+            )
