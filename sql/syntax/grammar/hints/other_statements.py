@@ -16,19 +16,94 @@ _USERS = "dovetail user add ann --role reader, in a shell; docs/serve.md describ
 _NOTHING_BY_HAND = "leave it out: there are no statistics and no storage to be looked after by hand"
 _ONE_DATABASE = 'leave it out: there is one database, "default"'
 _BY_KEY = "INSERT INTO t VALUES ..: a row of a keyed table replaces the one of its key; DELETE FROM t WHERE .."
-_FILES = "write rows from Python, from a frame: db.insert('t', frame), docs/python.md; or by any client of Kafka"
+_FILES = "dovetail insert t file.csv, in a shell; from Python db.insert('t', frame), docs/python.md"
+_PIECES = table(
+    [
+        *(
+            Piece(
+                words,
+                "there is no statement TRUNCATE",
+                {"here": "DELETE FROM"},
+                "of a table with a key; else DROP STREAM t WITH DATA, and CREATE it again",
+            )
+            for words in ("TRUNCATE TABLE", "TRUNCATE")
+        ),
+        *(
+            Piece(
+                f"{words}{into} {{name.1}}",
+                f"there is no statement {words}",
+                {"here": "INSERT INTO {name}"},
+                "a row replaces the one of its key",
+            )
+            for words in ("REPLACE", "UPSERT")
+            for into in (" INTO", "")
+        ),
+        *(
+            Piece(
+                f"RENAME {words}{{old.1}} TO {{new.1}} $",
+                "there is no statement RENAME",
+                {"here": "CREATE VIEW {new} AS SELECT * FROM {old}"},
+                "it is called so too",
+            )
+            for words in ("TABLE ", "STREAM ", "")
+        ),
+        Piece(
+            "CLONE TABLE {old.1}",
+            "there is no statement CLONE",
+            {"here": "CREATE TABLE {old}_copy AS SELECT * FROM table({old})"},
+            "with the rows that it has now",
+        ),
+        Piece("TABLE {name.1}", "a query begins with SELECT", {"here": "SELECT * FROM table({name})"}),
+        *(
+            Piece(f"{word} {{name.1}}", f"there is no statement {word}", {"here": "DESCRIBE {name}"}, "its columns")
+            for word in ("SUMMARIZE", "DISPLAY")
+        ),
+        Piece("STOP {name*}", "there is no statement STOP", {"here": "PAUSE {name}"}, "RESUME goes on where it ended"),
+        Piece("RECOVER {name*}", "there is no statement RECOVER", {"here": "RESUME {name}"}, "from where it ended"),
+        Piece("FROM {from*} SELECT {what*}", "a query begins with SELECT", {"here": "SELECT {what} FROM {from}"}),
+    ]
+)
+"""Statements of others with the one that does here what they do."""
+
+_NOT_RELOADED = (
+    "leave it out: a materialized view follows its inputs by itself; of a dictionary SYSTEM RELOAD DICTIONARY d"
+)
+_DROPPED = "CREATE it again, which reads its topic again; of a view backed up before RESTORE VIEW v FROM 'folder'"
+_PIVOTED = "SELECT k, sum(CASE WHEN kind = 'a' THEN n END) AS a FROM s GROUP BY k"
+_NO_PROGRAMS = (
+    "leave it out: there are no procedures, cursors or prepared statements. Values are given beside a statement: "
+    "docs/python.md, docs/serve.md; a function is made by CREATE FUNCTION"
+)
+_NAMED = "leave it out: what is created keeps its name, its owner and its topic until it is dropped"
+_TOPICS = "DROP STREAM s leaves the topic with its records, and CREATE STREAM s of the same columns reads them again"
+_FOLLOWED = "dovetail tail v, in a shell; or SELECT * FROM v EMIT CHANGES; docs/serve.md has changes over HTTP"
+_SCRIPTS = "dovetail run file.sql, in a shell, runs the statements of a file"
+_ADDED = "leave it out: there are no plugins. A function of your own: CREATE FUNCTION, docs/python-functions.md"
 
 OTHERS: Mapping[str, str] = {
-    "SET": _SETTINGS,
-    "RESET": _SETTINGS,
-    "UNSET": _SETTINGS,
-    "USE": _ONE_DATABASE,
-    **dict.fromkeys(("BEGIN", "START", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
-    **dict.fromkeys(("GRANT", "REVOKE"), _USERS),
-    **dict.fromkeys(("ANALYZE", "VACUUM", "OPTIMIZE", "FLUSH"), _NOTHING_BY_HAND),
+    "SET ROLE": _USERS,
+    **dict.fromkeys(("SET", "RESET", "UNSET", "PRAGMA", "DEFINE", "UNDEFINE"), _SETTINGS),
+    **dict.fromkeys(("USE", "CONNECT", "DISCONNECT"), _ONE_DATABASE),
+    **dict.fromkeys(("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "ABORT", "END"), _NO_TRANSACTIONS),
+    **dict.fromkeys(("LOCK", "UNLOCK"), _NO_TRANSACTIONS),
+    **dict.fromkeys(("GRANT", "REVOKE", "DENY", "REASSIGN"), _USERS),
+    **dict.fromkeys(("ANALYZE", "VACUUM", "OPTIMIZE", "FLUSH", "CHECKPOINT", "DISCARD"), _NOTHING_BY_HAND),
+    **dict.fromkeys(("CACHE", "UNCACHE", "CLEAR", "REINDEX", "CLUSTER", "MSCK", "REPAIR", "CHECK"), _NOTHING_BY_HAND),
+    **dict.fromkeys(("REFRESH", "RELOAD"), _NOT_RELOADED),
     **dict.fromkeys(("MERGE", "UPSERT", "REPLACE"), _BY_KEY),
-    **dict.fromkeys(("COPY", "LOAD"), _FILES),
     "TRUNCATE": "DELETE FROM t, of what has a key; or DROP STREAM t WITH DATA, and CREATE it again",
+    **dict.fromkeys(("COPY", "LOAD", "IMPORT"), _FILES),
+    "EXPORT": "dovetail sql -c 'SELECT * FROM table(t)' -o json > t.json, in a shell",
+    **dict.fromkeys(("CALL", "EXEC", "EXECUTE", "DO", "DECLARE", "PREPARE", "DEALLOCATE"), _NO_PROGRAMS),
+    **dict.fromkeys(("FETCH", "CLOSE", "IF", "WHILE", "LOOP", "RETURN"), _NO_PROGRAMS),
+    **dict.fromkeys(("ATTACH", "DETACH"), _TOPICS),
+    **dict.fromkeys(("RENAME", "EXCHANGE", "SECURITY"), _NAMED),
+    "UNDROP": _DROPPED,
+    **dict.fromkeys(("LISTEN", "NOTIFY", "UNLISTEN", "SUBSCRIBE", "UNSUBSCRIBE", "TAIL", "WATCH"), _FOLLOWED),
+    **dict.fromkeys(("RUN", "SOURCE"), _SCRIPTS),
+    **dict.fromkeys(("INSTALL", "UNINSTALL", "ADD", "REMOVE"), _ADDED),
+    **dict.fromkeys(("PIVOT", "UNPIVOT"), _PIVOTED),
+    "HELP": "help, in the console; dovetail docs, in a shell",
     "COMMENT": "write it into the statement: -- as here",
 }
 """First word -> what to do."""
@@ -103,7 +178,8 @@ _QUERIES = ("SELECT", "WITH", "CREATE", "INSERT")
 
 
 def refuse_other(cursor: Cursor) -> None:
-    """Raises Unsupported for a statement that begins as one of OTHERS; else reads nothing."""
+    """Raises Unsupported for a statement that begins as one of others; else reads nothing."""
+    _refuse_piece(cursor, cursor.index, _PIECES)
     _refuse_words(cursor, OTHERS, "there is no statement {}")
 
 

@@ -30,6 +30,18 @@ REFUSED = [
     ("CREATE INDEX ON t (k, n)", "CREATE INDEX t_by_k ON t (k, n)"),
     ("CREATE INDEX i ON t USING btree (k)", "CREATE INDEX i ON t (k)"),
     ("CREATE TEMPORARY VIEW v AS SELECT k FROM l", "CREATE VIEW v AS SELECT k FROM l"),
+    ("TRUNCATE TABLE t", "DELETE FROM t"),
+    ("truncate t", "DELETE FROM t"),
+    ("REPLACE INTO t VALUES (1, 2)", "INSERT INTO t VALUES (1, 2)"),
+    ("UPSERT INTO t (k, n) VALUES (1, 2)", "INSERT INTO t (k, n) VALUES (1, 2)"),
+    ("RENAME TABLE a TO b", "CREATE VIEW b AS SELECT * FROM a"),
+    ("CLONE TABLE a", "CREATE TABLE a_copy AS SELECT * FROM table(a)"),
+    ("TABLE t", "SELECT * FROM table(t)"),
+    ("SUMMARIZE t", "DESCRIBE t"),
+    ("STOP v", "PAUSE v"),
+    ("RECOVER MATERIALIZED VIEW v", "RESUME MATERIALIZED VIEW v"),
+    ("FROM s AS t SELECT k, n", "SELECT k, n FROM s AS t"),
+    ("PIVOT t ON k", "SELECT k, sum(CASE WHEN kind = 'a' THEN n END) AS a FROM s GROUP BY k"),
 ]
 
 
