@@ -108,10 +108,11 @@ class SqlError(DovetailError):
 
 class SyntaxFault(SqlError):
     """The text is not SQL of either dialect; ``guesses`` of the word that was meant, the likeliest first, are yet to be
-    tried.
+    tried, and ``form`` is what to look at where none of them helps.
     """
 
     guesses: Sequence[Guess] = ()
+    form: str = ""
 
 
 class UnknownName(SqlError):

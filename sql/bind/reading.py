@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-from dovetail.changelog.errors import SqlError, UnknownName
+from dovetail.changelog.errors import SqlError, SyntaxFault, UnknownName
 from dovetail.sql.bind.named_columns import with_names
 from dovetail.sql.bind.written.qualifiers import is_cte, is_own
 from dovetail.sql.bind.written.untranslated import as_written
@@ -17,6 +17,7 @@ from dovetail.sql.functions.own_functions import WithFunctions
 from dovetail.sql.functions.translate import Dialect
 from dovetail.sql.relations import Relations, TrackedCatalog
 from dovetail.sql.syntax.calls import CONTENTS, dotted_name, function_name
+from dovetail.sql.syntax.parse import mended
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.set_functions import set_function
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
@@ -27,8 +28,13 @@ Asked = TypeVar("Asked", bound=Select | CreateView)
 def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:
     """The query of a statement as its dialect reads it. Raises SqlError where that dialect cannot."""
     rules = expression_rules(statement, catalog)
-    query = as_written(statement.query if statement.readings is None else statement.readings.of(rules))
-    return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), dialect_of(rules, catalog)
+    try:
+        query = statement.query if statement.readings is None else statement.readings.of(rules)
+    except SyntaxFault as slip:
+        raise mended(slip, rules) from None
+    return with_names(as_written(query), statement.columns if isinstance(statement, CreateView) else ()), dialect_of(
+        rules, catalog
+    )
 
 
 def inlined_reading(view: CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:

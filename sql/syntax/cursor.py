@@ -12,10 +12,13 @@ from dovetail.changelog.suggest import LIKE_ENOUGH, Guess, likeness
 from dovetail.sql.syntax.calls import DATABASES, DEAD_LETTERS, SCHEMAS_OF_ALL
 from dovetail.sql.syntax.faults import fault_at
 from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.statement_forms import form_of
 from dovetail.sql.syntax.statements import Span
 
 T = TypeVar("T")
 _MOST_DIGITS = 18
+_MOST_WORDS = 5
+"""How many words of a statement tell what it is."""
 
 _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.HEREDOC_STRING})
 _WANTING = frozenset({
@@ -278,6 +281,7 @@ class Cursor:
         fault = fault_at(self.script, at, what, clause=self.clause, fix=fix, kind=kind)
         if isinstance(fault, SyntaxFault):
             fault.guesses = guesses
+            fault.form = form_of([word_of(token) for token in self.tokens[:_MOST_WORDS]], self.clause)
         raise fault
 
 

@@ -103,9 +103,12 @@ def too_deep() -> SqlError:
 
 
 class QueryFault(ParseError):
-    """A parse error that knows its token: the one it is about, or the last one where the text ends too early."""
+    """A parse error that knows its token: the one it is about, or the last one where the text ends too early.
 
-    def __init__(self, description: str, token: Token, at_end: bool, fix: str = "") -> None:
+    ``fix`` is None where sqlglot describes it, whose words are not for users.
+    """
+
+    def __init__(self, description: str, token: Token, *, at_end: bool, fix: str | None = None) -> None:
         super().__init__(description)
         self.description = description
         self.token = token
@@ -167,6 +170,10 @@ class QueryParser(Parser):
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         raise QueryFault(message, token or self._curr or self._tokens[-1], at_end=not (token or self._curr))
 
+    def refuse(self, what: str, token: Token | None = None, fix: str = "") -> NoReturn:
+        """As ``raise_error``, in words for the user."""
+        raise QueryFault(what, token or self._curr or self._tokens[-1], at_end=not (token or self._curr), fix=fix)
+
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         return self._parse_csv(self._parse_projection), None
 
@@ -203,7 +210,7 @@ class QueryParser(Parser):
         made = super().validate_expression(expression, args)
         for argument in args or ():
             if isinstance(argument, exp.Expr) and not _is_part(argument, made):
-                self.raise_error(f"{function_name(made)} takes fewer arguments: {argument.sql()} is not read")
+                self.refuse(f"{function_name(made)} takes fewer arguments", fix=f"leave out {argument.sql()}")
         return made
 
     def _parse_position(self, haystack_first: bool = False) -> exp.StrPosition:
@@ -211,7 +218,7 @@ class QueryParser(Parser):
         if len(given) == 1 and self._match(TokenType.IN):
             return self.expression(exp.StrPosition(this=self._parse_bitwise(), substr=given[0]))
         if len(given) not in (2, 3):
-            self.raise_error(f"position takes 2 or 3 arguments, not {len(given)}")
+            self.refuse(f"position takes 2 or 3 arguments, not {len(given)}", fix="position(text, part)")
         text, part = given[:2] if haystack_first else (given[1], given[0])
         return self.expression(exp.StrPosition(this=text, substr=part, position=given[2] if given[2:] else None))
 
@@ -227,10 +234,10 @@ class QueryParser(Parser):
         return self.expression(exp.Between(this=of, low=low, high=self._parse_bitwise(), symmetric=symmetric))
 
     def _parse_command(self) -> NoReturn:
-        self.raise_error("not a query", self._prev)
+        self.refuse("this is no query", self._prev)
 
     def _parse_as_command(self, start: Token) -> NoReturn:
-        self.raise_error("not a query", start)
+        self.refuse("this is no query", start)
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         """A type is a word: sqlglot would read what stands in quotes as SQL of its own."""
@@ -262,9 +269,10 @@ class QueryParser(Parser):
         return self._parse_array_join(words) if ARRAY in words else super()._parse_join(*args, **kwargs)
 
     def _parse_array_join(self, words: list[str]) -> exp.Join:
-        self.raise_error(
-            "ARRAY JOIN is for streams and dictionaries; tables and sources have CROSS JOIN UNNEST(a) AS u(x)",
+        self.refuse(
+            "ARRAY JOIN is for streams and dictionaries",
             self._curr,
+            fix="SELECT k, x FROM t CROSS JOIN UNNEST(a) AS u(x)",
         )
 
     def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
@@ -290,14 +298,17 @@ class QueryParser(Parser):
 
     def _once(self, earlier: Token | None) -> Token:
         if earlier is not None:
-            self.raise_error(f"{earlier.text.upper()} and {self._curr.text.upper()} cannot stand before one JOIN")
+            words = [earlier.text.upper(), self._curr.text.upper()]
+            self.refuse(
+                f"{' and '.join(words)} cannot stand before one JOIN", fix=f"{words[0]} JOIN, or {words[1]} JOIN"
+            )
         return self._curr
 
     def _parse_using_identifiers(self) -> list[exp.Expr]:
         names = self._parse_wrapped_csv(self._parse_column, optional=True)
         for name in names:
             if not isinstance(name, exp.Column) or name.table:
-                self.raise_error(f"USING takes bare column names, not {name.sql()}", self._prev)
+                self.refuse(f"USING takes bare column names, not {name.sql()}", self._prev, fix="a JOIN b USING (k)")
         return [name.this for name in names]
 
     def _parse_question_mark(self) -> exp.Expr:
@@ -331,7 +342,7 @@ class QueryParser(Parser):
     def _member(self) -> exp.Expr:
         name = self._parse_id_var(any_token=True)
         if name is None:
-            self.raise_error("Expecting the name of a member after :")
+            self.refuse("expected the name of a member after :", fix="raw:a.b")
         return exp.Literal.string(name.name)
 
     def _parse_star_ops(self) -> exp.Expr | None:
@@ -423,14 +434,12 @@ class DovetailParser(QueryParser, ClickHouseParser):
 
     def _parse_array_join(self, words: list[str]) -> exp.Join:
         if words not in ([ARRAY], ["LEFT", ARRAY], ["INNER", ARRAY]):
-            self.raise_error(
-                f"{' '.join(words)} JOIN does not exist: ARRAY JOIN has LEFT before it, or nothing", self._curr
-            )
+            self.refuse(f"there is no {' '.join(words)} JOIN", self._curr, fix="ARRAY JOIN a, or LEFT ARRAY JOIN a")
         for _ in (*words, "JOIN"):
             self._advance()
         arrays = self._parse_csv(self._parse_joined_array)
         if not arrays:
-            self.raise_error("Expecting an array after ARRAY JOIN")
+            self.refuse("expected an array after ARRAY JOIN", fix="SELECT k, x FROM s ARRAY JOIN a AS x")
         side = "LEFT" if "LEFT" in words else None
         return self.expression(exp.Join(this=arrays[0], expressions=arrays[1:], kind=ARRAY, side=side))
 

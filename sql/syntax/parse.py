@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.changelog.errors import SqlError, SyntaxFault, TextPlace
 from dovetail.sql.syntax.bounds.hints import refuse_hints
 from dovetail.sql.syntax.bounds.statement_bounds import expect_flat_comments, expect_short
 from dovetail.sql.syntax.cursor import Cursor
@@ -56,6 +56,17 @@ def parse(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | None 
             return bound(text, _statements(text, rules), arguments, rules)
         except SyntaxFault as slip:
             raise tried(text, slip, partial(_statements, rules=rules)) from None
+
+
+def mended(slip: SyntaxFault, rules: Rules) -> SyntaxFault:
+    """``slip``, in a query that one dialect cannot read, with what helps."""
+
+    def read(text: str) -> None:
+        for statement in _statements(text, rules):
+            if isinstance(statement, Select | CreateView) and statement.readings is not None:
+                statement.readings.of(rules)
+
+    return tried(slip.where.script, slip, read) if isinstance(slip.where, TextPlace) else slip
 
 
 def _statements(text: str, rules: Rules) -> list[Statement]:

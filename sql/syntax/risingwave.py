@@ -119,14 +119,14 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
         at_end = self._match(TokenType.R_BRACE)
         pairs = [] if at_end else self._parse_csv(self._parse_map_pair)
         if not at_end and not self._match(TokenType.R_BRACE):
-            self.raise_error("expected } behind the entries of a map")
+            self.refuse("expected } behind the entries of a map", fix="MAP {'a': 1, 'b': 2}")
         keys, items = ([pair[place] for pair in pairs] for place in (0, 1))
         return self.expression(exp.VarMap(keys=exp.Array(expressions=keys), values=exp.Array(expressions=items)))
 
     def _parse_map_pair(self) -> tuple[exp.Expr | None, exp.Expr | None]:
         key = self._parse_disjunction()
         if not self._match(TokenType.COLON):
-            self.raise_error("expected : behind the key of a map")
+            self.refuse("expected : behind the key of a map", fix="MAP {'a': 1, 'b': 2}")
         return key, self._parse_disjunction()
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
@@ -135,7 +135,7 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
             return super()._parse_lambda(alias=alias)
         names = self._parse_csv(self._parse_lambda_arg)
         if not self._match(TokenType.PIPE):
-            self.raise_error("expected | behind the names of a lambda")
+            self.refuse("expected | behind the names of a lambda", fix="array_transform(a, |x| x * 2)")
         return self.expression(
             exp.Lambda(this=self._replace_lambda(self._parse_disjunction(), names), expressions=names)
         )

@@ -7,6 +7,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import ARRAY
+from dovetail.sql.syntax.grammar.query_clauses import clause_of
 
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _LEADING = frozenset({
@@ -40,6 +41,7 @@ def check_gaps(cursor: Cursor, tokens: list[Token]) -> None:
             types = max(0, types - len(word))
             continue
         if word in _LEADING and (after in _CLOSING or (after in _JOINED and words[index + 2] == "JOIN")):
+            cursor.clause = clause_of(tokens, token)
             cursor.fail(f"something is missing between {word} and {after or 'the end'}", offset=token.end + 1)
         if word == "(" and after == ",":
             cursor.fail("something is missing between ( and ,", offset=token.end + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,14 +12,15 @@ from sqlglot import Dialect, exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dovetail.changelog.errors import SqlError, SyntaxFault
+from dovetail.changelog.errors import SqlError
 from dovetail.changelog.suggest import Guess, ranked
 from dovetail.sql.syntax.cursor import Cursor, is_name
 from dovetail.sql.syntax.dialect import Dovetail, QueryFault, keep_spelling
-from dovetail.sql.syntax.faults import SCRIPT
+from dovetail.sql.syntax.faults import SCRIPT, fault_at
 from dovetail.sql.syntax.grammar.emit import at_emit, emit_clause
 from dovetail.sql.syntax.grammar.gaps import check_gaps, check_parts
 from dovetail.sql.syntax.grammar.hints.pasted_selects import refuse_foreign, same_windows
+from dovetail.sql.syntax.grammar.query_clauses import BEGINNINGS, clause_of
 from dovetail.sql.syntax.grammar.settings import at_settings, settings_clause
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from dovetail.sql.syntax.rules import Rules
@@ -27,12 +29,9 @@ from dovetail.sql.syntax.statements import Emit, OnDemand, Readings, Select, Set
 READERS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: Dovetail(), Rules.RISINGWAVE: RisingWaveQueries()}
 """What reads a query, by whose meaning its expressions have."""
 
-_BEGINNINGS = {"SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "ON", "USING", "WITH", "UNION"}
-"""The words that begin a clause, as far as an error names it."""
-
 _OF_PARAMETERS = ("?", ":")
 WORDS = (
-    *sorted(_BEGINNINGS),
+    *sorted(BEGINNINGS),
     *("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "NATURAL", "ASOF", "LATEST", "ANTI", "SEMI"),
     *(
         "EMIT",
@@ -172,8 +171,9 @@ def _tokens_again(script: str, tokens: list[Token], dialect: Dialect) -> list[To
     start, end = tokens[0].start, tokens[-1].end + 1
     try:
         again = dialect.tokenize(script[start:end])
-    except TokenError as error:
-        raise SyntaxFault(str(error)) from None
+    except TokenError:
+        what = "a quote or a comment here is never closed for tables"
+        raise fault_at(script, start, what, fix="close it; a quote in a text is written ''") from None
     return [_moved(token, start) for token in again]
 
 
@@ -195,9 +195,9 @@ def expression(
         parsed = (dialect or READERS[Rules.TIMEPLUS]).parser().parse(tokens, cursor.script)
     except QueryFault as fault:
         _tell(cursor, fault, tokens)
-    except ParseError as error:
+    except ParseError:
         # Raised where sqlglot builds a function from its arguments, which knows no place.
-        cursor.fail(str(error), offset=tokens[0].start)
+        cursor.fail("a call here has arguments that cannot be read", offset=tokens[0].start)
     if len(parsed) != 1 or parsed[0] is None:
         cursor.fail(f"expected {expected}", offset=tokens[0].start)
     for name in parsed[0].find_all(exp.Identifier, exp.Star):
@@ -212,21 +212,31 @@ def _tell(cursor: Cursor, fault: QueryFault, tokens: list[Token]) -> NoReturn:
     found = f"the end after {text}" if fault.at_end else text
     cursor.clause = clause_of(tokens, token)
     offset = token.end + 1 if fault.at_end else token.start
-    guesses = () if fault.fix else _likely(tokens, token)
-    cursor.fail(_plainly(fault.description, found), fix=fault.fix, guesses=guesses, offset=offset)
+    if fault.fix is not None:
+        cursor.fail(fault.description, fix=fault.fix, offset=offset)
+    cursor.fail(_plainly(fault.description, found), guesses=_likely(tokens, token), offset=offset)
+
+
+_NO_QUERY = "expected SELECT behind WITH, found {found}"
+_PLAIN = (
+    (re.compile("Expected table name"), "expected the name of a stream, found {found}"),
+    (re.compile("Expected (DISTINCT or ALL) for "), "expected ALL or DISTINCT, found {found}"),
+    (re.compile("Expected (?i:type)"), "expected a type, found {found}"),
+    (re.compile("Expected FROM or comma"), "expected FROM, found {found}"),
+    (re.compile(r"Expect(?:ed|ing) ([A-Z]+|[^\w\s]+)(?!\S)"), 'expected "{0}", found {found}'),
+    (re.compile("Required keyword"), "something is missing before {found}"),
+    (re.compile("Failed to parse any statement following CTE"), _NO_QUERY),
+    (re.compile("does not support CTE"), _NO_QUERY),
+    (re.compile(r"The number of provided arguments \((\d+)\)"), "a call before {found} takes fewer than {0} arguments"),
+)
+"""What a message of sqlglot has in it, and what it is in our own words; any other is about unexpected text."""
 
 
 def _plainly(description: str, found: str) -> str:
-    """sqlglot's message in the words of the other errors."""
-    if description.startswith("Expecting "):
-        return f'expected "{description.removeprefix("Expecting ")}", found {found}'
-    if description.startswith("Expected table name"):
-        return f"expected the name of a stream, found {found}"
-    if description.startswith("Required keyword"):
-        return f"something is missing before {found}"
-    if description.startswith("Invalid expression"):
-        return f"unexpected {found}"
-    return description
+    for pattern, plain in _PLAIN:
+        if (match := pattern.search(description)) is not None:
+            return plain.format(*match.groups(), found=found)
+    return f"unexpected {found}"
 
 
 def _likely(tokens: list[Token], token: Token) -> list[Guess]:
@@ -240,15 +250,3 @@ def _likely(tokens: list[Token], token: Token) -> list[Guess]:
         if is_name(suspect) and suspect.token_type == TokenType.VAR and suspect.text.upper() not in WORDS
         for word in ranked(suspect.text, WORDS)
     ]
-
-
-def clause_of(tokens: list[Token], token: Token) -> str:
-    """The clause that ``token`` stands in: the last word up to it that begins one."""
-    clause = "SELECT"
-    for before in tokens:
-        if before.start > token.start:
-            break
-        word = before.text.upper()
-        if before.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and word.split(" ")[0] in _BEGINNINGS:
-            clause = word
-    return clause

@@ -63,8 +63,6 @@ def test_refused(text: str, what: str, fix: str) -> None:
 def test_it_is_dropped_by_its_name() -> None:
     dropped = Drop("dictionary", "t", noun="external table", text="DROP EXTERNAL TABLE t")
     assert parse_one("DROP EXTERNAL TABLE t") == dropped
-        "dictionary", "t", noun="external table", text="DROP EXTERNAL TABLE t"
-    )
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_array_joins_have_their_arrays(words: str, side: str) -> None:
 
 @pytest.mark.parametrize("words", ["RIGHT ARRAY", "FULL ARRAY", "ASOF ARRAY", "ANY ARRAY", "ARRAY LEFT", "ARRAY ARRAY"])
 def test_other_words_do_not_stand_before_array_join(words: str) -> None:
-    with pytest.raises(SyntaxFault, match=f"{words} JOIN does not exist"):
+    with pytest.raises(SyntaxFault, match=f"there is no {words} JOIN"):
         query(f"SELECT * FROM l {words} JOIN a")
 
 

@@ -22,6 +22,12 @@ _BEGINS_CLAUSE = frozenset(
         *("EMIT", "SETTINGS", "WITH", "PRIMARY", "APPEND"),
     ]
 )
+_STATEMENTS = ("SELECT", "WITH", "INSERT", "CREATE", "ALTER", "DROP", "SHOW", "DESCRIBE", "UPDATE", "DELETE", "EXPLAIN")
+_INSTEAD = (
+    *(("TO", "AND"), ("WHERE", "AND"), ("AND", "WHERE"), ("ON", "AND")),
+    *(("&&", "AND"), ("MINUS", "EXCEPT")),
+)
+"""What is written for another word."""
 _MOST = 40
 """How many places are tried before the one where the statement cannot be read on."""
 _Places = Callable[["Fault"], Iterable[int]]
@@ -107,9 +113,9 @@ def _behind(first: str, *unless: str) -> _Test:
 
 def _missing(word: str, ahead: int, *, in_condition: bool) -> Slip:
     def test(fault: Fault, place: int) -> bool:
-        # AS AS would make a name of the first.
+        # AS AS would make a name of the first, and so would AS at the end.
         there = (fault.word(place - 1), fault.word(place))
-        return place > 0 and word not in there and fault.in_condition() == in_condition
+        return 0 < place < len(fault.words) and word not in there and fault.in_condition() == in_condition
 
     return Slip(_beside(ahead), test, word, f"put {word} {{put}}", put=True)
 
@@ -134,6 +140,10 @@ def _is_length(fault: Fault, place: int) -> bool:
     return fault.word(place + 1) in UNIT_WORDS and fault.written(place).isdigit()
 
 
+def _is_statement(fault: Fault, place: int) -> bool:
+    return place > 0 and fault.word(place) in _STATEMENTS
+
+
 def _top(fault: Fault) -> Iterator[Guess]:
     """``TOP n`` is LIMIT."""
     place, end = fault.index - 1, len(fault.words)
@@ -141,6 +151,15 @@ def _top(fault: Fault) -> Iterator[Guess]:
         number, rest = fault.written(place + 1), fault.words.text(place + 2, end)
         offer = f"LIMIT {number} at the end, in place of TOP {number}"
         yield fault.guess(place, end, f"{rest} LIMIT {number}", offer)
+
+
+def _lengths(fault: Fault) -> Iterator[Guess]:
+    """``5 MINUTE`` and ``INTERVAL 5 MINUTE``, with the quotes that both dialects take."""
+    for place in range(max(fault.index - 3, 0), fault.index + 1):
+        if _is_length(fault, place):
+            text = "" if fault.word(place - 1) == "INTERVAL" else "INTERVAL "
+            quoted = f"'{fault.written(place)}'"
+            yield fault.guess(place, place + 1, text + quoted, f"INTERVAL {quoted} {fault.word(place + 1)}")
 
 
 def _brackets(fault: Fault) -> Iterator[Guess]:
@@ -168,17 +187,16 @@ _SLIPS: tuple[Callable[[Fault], Iterator[Guess]], ...] = (
         for second, words in (("BY", ("GROUP", "ORDER", "PARTITION")), ("JOIN", ("LEFT", "RIGHT", "FULL")))
         for first in words
     ),
+    Slip(_beside(0), _behind("UNION", "ALL", "DISTINCT"), "ALL", "put ALL {put}, or DISTINCT", True),
     Slip(_beside(0), _behind("SELECT"), "*", "for all columns: SELECT *", True),
     _top,
     Slip(lambda fault: range(1, len(fault.words) + 1), _behind("CASE", "WHEN"), "WHEN", "put WHEN after CASE", True),
     Slip(Fault.ends_of_parts, lambda fault, place: fault.open("CASE", "END") > 0, "END", "put END {put}", True),
     _brackets,
     Slip(_beside(0), _is(")"), "", "take the ) away: it closes nothing"),
-    *(
-        Slip(_beside(0, -1), _is(word), instead, f"{instead} in place of {word}")
-        for word, instead in (("TO", "AND"), ("WHERE", "AND"), ("AND", "WHERE"), ("ON", "AND"))
-    ),
-    Slip(_beside(-1), _is_length, "INTERVAL '{written}'", "{text} in place of {written}"),
+    *(Slip(_beside(0, -1), _is(word), instead, f"{instead} in place of {word}") for word, instead in _INSTEAD),
+    _lengths,
+    Slip(_beside(0), _is_statement, ";", "put ; {put}", True),
     Slip(_beside(0), _is_double, "", "{word} once"),
     Slip(_beside(0, -1), _is("AS"), "name", "put a name before AS", True),
     *(

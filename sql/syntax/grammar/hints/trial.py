@@ -21,16 +21,14 @@ _MOST_TRIES = 100
 
 
 def tried(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> SyntaxFault:
-    """``slip`` with the best of its guesses as its fix, or an edit, if there is one that helps.
+    """``slip`` with the best of its guesses as its fix, or an edit that helps, or the form of what it is in.
 
     read   raises SqlError for a script that cannot be read
     """
-    if len(script) > _MOST_TEXT:
-        return slip
-    guess = _furthest(script, slip, read) or (None if slip.fix else repair(script, slip, read))
-    if guess is None:
-        return slip
-    return SyntaxFault(slip.what, where=slip.where, fix=guess.offer)
+    guess = None
+    if len(script) <= _MOST_TEXT:
+        guess = _furthest(script, slip, read) or (None if slip.fix else repair(script, slip, read))
+    return SyntaxFault(slip.what, where=slip.where, fix=guess.offer if guess else slip.fix or slip.form)
 
 
 def _furthest(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Guess | None:
