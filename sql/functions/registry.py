@@ -101,6 +101,20 @@ def _count(takes: str) -> int:
     return sum(one.strip() not in ("", "..") for one in re.split(r"[,\[\]]", takes))
 
 
+_A_NUMBER = "CAST(x AS int) makes a number of a text"
+WRITTEN: Mapping[str, tuple[str, str]] = {
+    "plus": ("a + b", f"{_A_NUMBER}; || and concat(a, b) put texts together"),
+    "minus": ("a - b", _A_NUMBER),
+    "multiply": ("a * b", _A_NUMBER),
+    "divide": ("a / b", _A_NUMBER),
+    "modulo": ("a % b", _A_NUMBER),
+    "negate": ("-a", _A_NUMBER),
+    "array_element": ("a[n]", "a[1] or array_element(a, 1) of an array; of a text substring(a, 1, 1)"),
+    "tuple_element": ("a.x", "a.1, a.name or tuple_element(a, 'name') of a tuple; of JSON in a text a:name"),
+}
+"""Functions that stand for operators: how these are written, and what helps where their operands do not fit."""
+
+
 @dataclass(frozen=True)
 class Function:
     """A function of a dialect by one of its names.
@@ -114,11 +128,16 @@ class Function:
     row: Row
     build: Build
 
+    @property
+    def shown(self) -> str:
+        """As the user has most likely written it."""
+        return WRITTEN[self.name][0] if self.name in WRITTEN else f"{self.name}()"
+
     def __call__(self, arguments: Sequence[Typed], like: Typed) -> Typed:
         """The call over ``arguments``; ``like`` is over the same rows. Raises SqlError where they do not fit."""
         least, most = self.row.argument_count
         if len(arguments) < least or (most is not None and len(arguments) > most):
-            raise SqlError(f"{self.name}() takes {_shown(least, most)}, not {len(arguments)}", fix=self.row.usage)
+            raise SqlError(f"{self.shown} takes {_shown(least, most)}, not {len(arguments)}", fix=self.row.usage)
         if not self.name.endswith(_ASKS_FOR_NONE):
             return self._built(arguments, like)
         # What fails in the arguments is a failure as ever: this call asks for its own NULL only.
@@ -131,7 +150,8 @@ class Function:
         try:
             built = self.build(arguments)
         except Unfit as unfit:
-            raise SqlError(f"{self.name}() {unfit.what}", fix=self.row.usage) from None
+            _, fix = WRITTEN.get(self.name, ("", self.row.usage))
+            raise SqlError(f"{self.shown} {unfit.what}", fix=fix) from None
         if isinstance(built, str):
             built = filled(built, [argument.tree for argument in arguments])
         if isinstance(built, Typed):
