@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 from rich.text import Text
@@ -18,6 +21,8 @@ FAILED = 1
 UNDECIDED = 3
 """Nothing went wrong, and what was asked cannot be told."""
 INTERRUPTED = 130
+READER_GONE = 141
+"""``dovetail tail v | head`` has what it wanted."""
 
 
 def show_error(screen: Screen, error: DovetailError) -> None:
@@ -38,6 +43,11 @@ def reporting_errors(screen: Screen) -> Iterator[None]:
     except DovetailError as error:
         show_error(screen, error)
         raise typer.Exit(FAILED) from None
+    except BrokenPipeError:
+        # As a command that the signal ends, without a word. What is not written yet would fail again on the way out.
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise typer.Exit(READER_GONE) from None
     except OSError as failure:
         show_error(screen, EnvironmentFault(str(failure), where=str(failure.filename or ""), fix=remedy(failure)))
         raise typer.Exit(FAILED) from None

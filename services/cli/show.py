@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import select
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -50,6 +52,19 @@ class Screen:
     @property
     def is_terminal(self) -> bool:
         return self.output.isatty() and self.form is Format.TABLE
+
+    def expect_reader(self) -> None:
+        """Raises BrokenPipeError where who has read the output is gone: a pipe says so at the next write only, and rows
+        may not come for long.
+        """
+        try:
+            number = self.output.fileno()
+        except OSError:
+            return
+        poll = select.poll()
+        poll.register(number, 0)
+        if any(event & select.POLLERR for _, event in poll.poll(0)):
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the output any more")
 
     def line(self, text: str, style: str = "") -> None:
         if self.is_terminal:
@@ -194,8 +209,10 @@ class ChangelogLines:
         self.count = 0
 
     def add(self, rows: pa.Table) -> None:
+        """The next ones; none is a sign of life of who makes them."""
         self.count += rows.num_rows
         if rows.num_rows == 0:
+            self._screen.expect_reader()
             return
         if self._screen.form is Format.JSON:
             self._screen.json(rows)

@@ -223,6 +223,21 @@ def test_tail_of_a_stream_and_of_a_bare_topic(dovetail: Dovetail, topics: Callab
 
 
 @pytest.mark.services
+def test_tail_ends_when_nobody_reads_it_any_more(dovetail: Dovetail, stack: Stack) -> None:
+    dovetail("sql", "-c", "CREATE STREAM cli_eight (a int64); INSERT INTO cli_eight VALUES (1), (2)")
+    argv = [sys.executable, "-m", "dovetail.services.cli.main", "tail", "cli_eight", "-b"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tail:
+        assert tail.stdout is not None
+        assert tail.stderr is not None
+        assert tail.stdout.readline() == "a\n"
+        tail.stdout.close()
+        # No row comes that it would fail to write.
+        assert tail.wait(timeout=60) == 141
+        assert "Broken pipe" not in tail.stderr.read()
+    dovetail("sql", "-c", "DROP STREAM cli_eight WITH DATA")
+
+
+@pytest.mark.services
 def test_verify_wants_a_materialized_view(dovetail: Dovetail) -> None:
     dovetail("sql", "-c", "CREATE STREAM cli_five (id int64)")
     result = dovetail("verify", "cli_five")

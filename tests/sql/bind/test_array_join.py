@@ -171,8 +171,8 @@ def _types(world: World, query: str) -> dict[str, pa.DataType]:
     ("query", "message"),
     [
         ("SELECT id FROM s ARRAY JOIN", "something is missing between JOIN and the end"),
-        ("SELECT id FROM s RIGHT ARRAY JOIN a", "RIGHT ARRAY JOIN does not exist"),
-        ("SELECT id FROM s ASOF ARRAY JOIN a", "ASOF ARRAY JOIN does not exist"),
+        ("SELECT id FROM s RIGHT ARRAY JOIN a", "there is no RIGHT ARRAY JOIN"),
+        ("SELECT id FROM s ASOF ARRAY JOIN a", "there is no ASOF ARRAY JOIN"),
         ("SELECT id FROM s ARRAY JOIN a AS x ON x = 1", "unexpected ON"),
         ("SELECT id FROM r ARRAY JOIN a AS x", "ARRAY JOIN is for streams"),
         ("SELECT id FROM s ARRAY JOIN t", 'ARRAY JOIN takes arrays, and "t" is string'),
