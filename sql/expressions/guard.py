@@ -14,15 +14,17 @@ from dovetail.sql.expressions import engine
 from dovetail.sql.expressions.python_functions import is_volatile
 
 _MAY_FAIL = (
-    *(exp.Anonymous, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow),
+    *(exp.Func, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow),
     *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift),
     *(exp.Bracket, exp.RegexpLike, exp.SimilarTo, exp.Escape, exp.Like, exp.ILike),
     # The engine itself casts what IN and CASE x WHEN compare, a text to a number.
     *(exp.In, exp.Case),
 )
+_CANNOT_FAIL = (exp.TryCast, exp.Connector, exp.If, exp.Array, exp.Struct)
+"""Functions to sqlglot, yet none of them a call: ``If`` is a branch of CASE."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.NullSafeEQ, exp.NullSafeNEQ)
 """They refuse to mix types, but of decimals of two scales the engine casts one to that of the other."""
-_OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Exists)
+_OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Exists, exp.UDTF)
 """What TRY cannot hold, since it is no function of one row."""
 _CALLS_OF_MANY_ROWS = ("unnest", "generate_series", "row_number", "rank", "dense_rank", "ntile", "lag", "lead")
 
@@ -90,7 +92,7 @@ def _may_fail(node: exp.Expr) -> bool:
     if isinstance(node, _COMPARISONS):
         # A query joins by its comparisons, which it would not find behind a guard.
         return node.find_ancestor(exp.Query) is None
-    return isinstance(node, _MAY_FAIL) and not isinstance(node, exp.TryCast)
+    return isinstance(node, _MAY_FAIL) and not isinstance(node, _CANNOT_FAIL)
 
 
 def _of_one_row(node: exp.Expr) -> bool:

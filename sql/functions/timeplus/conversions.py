@@ -54,11 +54,17 @@ def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed], unit: str | No
     return made
 
 
+def _expect_scalar(value: Typed) -> None:
+    if value.is_list or value.is_map or value.is_struct:
+        raise Unfit(f"reads a number, a text or a time, and no {value.family}")
+
+
 # Numbers
 
 
 def to_integer(value: Typed, kind: pa.DataType) -> exp.Expr:
     """Digits beyond the point are cut off; a text must be a whole number; a time is its seconds, a date its days."""
+    _expect_scalar(value)
     tree = value.tree
     if value.is_text:
         # The engine would round 2.5, and take 1e3 and blanks.
@@ -73,6 +79,7 @@ def to_integer(value: Typed, kind: pa.DataType) -> exp.Expr:
 
 
 def to_float(value: Typed, kind: pa.DataType) -> exp.Expr:
+    _expect_scalar(value)
     tree = value.tree
     if value.is_text:
         tree = filled("CASE WHEN regexp_matches({0}, {1}) THEN {0} END", [tree, _REAL])
@@ -85,6 +92,7 @@ def to_float(value: Typed, kind: pa.DataType) -> exp.Expr:
 
 def to_decimal(value: Typed, kind: pa.DataType) -> exp.Expr:
     """Digits beyond the scale are cut off."""
+    _expect_scalar(value)
     tree = value.tree
     if value.is_text:
         cut = exp.Literal.string(f"([.][0-9]{{{kind.scale}}})[0-9]+$")
@@ -109,6 +117,7 @@ def scaled(whole: exp.Expr, kind: pa.DataType) -> exp.Expr:
 
 
 def to_boolean(value: Typed) -> exp.Expr:
+    _expect_scalar(value)
     return filled("({0} <> 0)" if value.is_number else "CAST({0} AS BOOLEAN)", [value.tree])
 
 
@@ -193,6 +202,7 @@ def _float_text(tree: exp.Expr) -> exp.Expr:
 def to_date(arguments: Sequence[Typed]) -> exp.Expr:
     """A number below 65536 is of days, above of seconds."""
     value, zone = arguments[0], zone_of(arguments, 1)
+    _expect_scalar(value)
     if value.is_integer:
         seconds = "CAST(timezone({1}, to_timestamp({0})) AS DATE)"
         days = "DATE '1970-01-01' + CAST({0} AS INTEGER)"
@@ -206,6 +216,7 @@ def to_date(arguments: Sequence[Typed]) -> exp.Expr:
 
 def instant(value: Typed, zone: exp.Expr, digits: int = 6) -> exp.Expr:
     """A time with so many digits of seconds; a text without a zone is of the zone given."""
+    _expect_scalar(value)
     if value.is_text:
         tree = filled(
             "CASE WHEN regexp_matches({0}, {2}) THEN TRY_CAST({0} AS TIMESTAMPTZ) "

@@ -20,6 +20,8 @@ ROWS = pa.table({"t": ["12", "x", None, "7"], "n": pa.array([1, 2**63 - 1, 3, No
         ("CAST(t AS INT) + CAST(t AS INT)", [24, None, None, 14], 1),
         ("CASE WHEN t = 'x' THEN 0 ELSE CAST(t AS INT) END", [12, 0, None, 7], 0),
         ("n + 1", [2, None, 4, None], 1),
+        ("map([n], [t])", [[(1, "12")], [(2**63 - 1, "x")], [(3, None)], None], 1),
+        ("coalesce(length(substring(t, 1, n)), 0)", [1, 0, 0, 0], 1),
         ("json_extract('[' || t || ']', CAST(regexp_extract('a', 'b') AS INT) + 1)", [None] * 4, 4),
         ("coalesce(n + 1, -1) * 2", [4, -2, 8, -2], 1),
         ("list_transform([t], lambda x: coalesce(CAST(x AS INT), 0))", [[12], [0], [0], [7]], 1),
