@@ -13,6 +13,7 @@ from dovetail.changelog.wording import articled
 from dovetail.services.session import topics
 from dovetail.services.session.alter.readers import expect_read_alike, with_columns_named
 from dovetail.services.session.context import Context
+from dovetail.services.session.creation_notes import creation_notes
 from dovetail.services.session.drop import expect_disposable
 from dovetail.services.session.generated import enter
 from dovetail.services.session.result import Done
@@ -56,7 +57,7 @@ def _over_its_topic(context: Context, statement: CreateStream) -> Done:
     _refuse_to_empty(statement)
     context.topics.expect(topic)
     context.catalog.create(statement, now_ms=context.now_ms)
-    return Done(f"created {statement.noun} {statement.name} over topic {topic}")
+    return Done(f"created {statement.noun} {statement.name} over topic {topic}{creation_notes(statement)}")
 
 
 def _over_own_topic(context: Context, statement: CreateStream, existing: Relation | None) -> Done:
@@ -77,7 +78,8 @@ def _over_own_topic(context: Context, statement: CreateStream, existing: Relatio
         return made
 
     made = enter(context, statement, place)
-    return Done(f"{_created(statement, existing)}{'' if made else _over_records(statement, topic, existing)}")
+    beside = "" if made else _over_records(statement, topic, existing)
+    return Done(f"{_created(statement, existing)}{beside}{creation_notes(statement)}")
 
 
 def _differences(existing: RelationDefinition, wanted: CreateStream) -> str:

@@ -97,37 +97,6 @@ def _is(translator: Translator, node: exp.Expr) -> Typed:
     return translator.known(exp.Is(this=value, expression=node.expression.copy()), pa.bool_())
 
 
-def _in(translator: Translator, node: exp.Expr) -> Typed:
-    if node.args.get("unnest") or node.args.get("field"):
-        raise translator.unsupported(node)
-    value = bracketed(translator.tree(node.this))
-    if (query := node.args.get("query")) is not None:
-        return translator.known(exp.In(this=value, query=translator.tree(query)), pa.bool_())
-    values = [bracketed(translator.tree(one)) for one in node.expressions]
-    return translator.known(exp.In(this=value, expressions=values), pa.bool_())
-
-
-def _between(translator: Translator, node: exp.Expr) -> Typed:
-    parts = {name: bracketed(translator.tree(node.args[name])) for name in ("this", "low", "high")}
-    tree: exp.Expr = exp.Between(**parts)
-    if node.args.get("symmetric"):
-        swapped = exp.Between(this=parts["this"].copy(), low=parts["high"].copy(), high=parts["low"].copy())
-        tree = exp.Paren(this=exp.Or(this=tree, expression=swapped))
-    return translator.known(tree, pa.bool_())
-
-
-def _case(translator: Translator, node: exp.Expr) -> Typed:
-    subject = node.args.get("this")
-    case = exp.Case(this=None if subject is None else translator.tree(subject))
-    for branch in node.args["ifs"]:
-        condition = translator.condition(branch.this) if subject is None else translator.tree(branch.this)
-        case.when(condition.copy(), translator.tree(branch.args["true"]).copy(), copy=False)
-    otherwise = node.args.get("default")
-    if otherwise is not None:
-        case.else_(translator.tree(otherwise).copy(), copy=False)
-    return translator.known(exp.Paren(this=case))
-
-
 def _if(translator: Translator, node: exp.Expr) -> Typed:
     otherwise = node.args.get("false") or exp.Null()
     return translator.call("if", [translator(node.this), translator(node.args["true"]), translator(otherwise)])
@@ -428,9 +397,6 @@ COMMON: Mapping[type[exp.Expr], Visit] = {
     exp.Or: _connector,
     exp.Not: _not,
     exp.Is: _is,
-    exp.In: _in,
-    exp.Between: _between,
-    exp.Case: _case,
     exp.If: _if,
     exp.Anonymous: _anonymous,
     exp.Neg: _neg,

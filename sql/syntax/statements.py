@@ -110,6 +110,7 @@ class CreateStream:
     with_data    WITH DATA: its topic is emptied, if Dovetail has made it
     expressions  of a RANDOM STREAM: what the values of columns are made by, by column
     of_schema    there are more columns, those of the newest schema of the topic's values; none of the catalog is so
+    sort_key     the PRIMARY KEY of an append stream, which is the order of Timeplus' store and says nothing of its rows
     spans        what stands in the brackets behind the name; what is no column has no name
     """
 
@@ -135,6 +136,7 @@ class CreateStream:
     included: tuple[Included, ...] = ()
     expressions: Mapping[str, exp.Expr] = field(default_factory=dict)
     of_schema: bool = False
+    sort_key: tuple[str, ...] = ()
     spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
 
     @property

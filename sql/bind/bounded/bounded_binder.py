@@ -42,8 +42,8 @@ from dovetail.sql.bind.set_operations import combined_rows, name_of, parts_of, u
 from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.compile.duckdb import select_of
 from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.written_values import has_value
 from dovetail.sql.functions.kept_values import seen_as
-from dovetail.sql.functions.risingwave.values.quoted_values import has_value
 from dovetail.sql.past import FIX, ComputedMoment, Moment, Past, changes_schema, moment_of_number, moment_of_text
 from dovetail.sql.plan.nodes import Content, Shared, ValueRows
 from dovetail.sql.relations import HasRows, Stream

@@ -55,7 +55,9 @@ class BoundedExpressions:
 
     def value(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
         alone, within = self._apart(expression, scope)
-        return _typed_tree(typed(alone, scope, clause, within), expression, clause)
+        tree = _typed_tree(typed(alone, scope, clause, within), expression, clause)
+        refuse_unfit_condition(tree, _types(scope), scope.dialect.rules, clause)
+        return tree
 
     def condition(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
         alone, within = self._apart(expression, scope)

@@ -33,6 +33,8 @@ from dovetail.sql.plan.properties import rules_of
 from dovetail.sql.query_settings import QuerySettings
 from dovetail.sql.syntax.rules import Rules
 
+_PADDED = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
+
 
 def joined(
     join: exp.Join, left: FromItem, right: FromItem, settings: QuerySettings, expressions: Expressions
@@ -51,6 +53,9 @@ def joined(
     ]
     conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
     trees += _resolved(conditions, left, right, expressions)
+    if not trees and kind in _PADDED and (expressions.bounded or isinstance(right.node, Static)):
+        what = f"{kind.upper()} JOIN needs a condition: without one each row matches"
+        raise Unsupported(what, where=place, fix=f"{kind.upper()} JOIN r ON l.k = r.k, or CROSS JOIN r")
     schema = scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
     on_place = place_of(on, "JOIN .. ON") if on is not None else place
     terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)

@@ -47,14 +47,12 @@ def _of_all_pairs(join: exp.Join) -> None:
 
 
 def _of_pairs(join: exp.Join, kind: str) -> None:
-    side, method = join.side.upper(), join.method.upper()
+    side = join.side.upper()
     if kind == "OUTER" and not side:
         what = "OUTER JOIN does not say whose rows stay without a match"
         raise _refusal(join, what, "LEFT JOIN, RIGHT JOIN or FULL JOIN")
     if kind == "INNER" and side:
         raise _refusal(join, f"{side} and INNER do not go together", f"leave INNER out: {side} JOIN r {_ON}")
-    if side and not (_condition(join) or method or isinstance(join.this, exp.Lateral)):
-        raise _refusal(join, f"{side} JOIN needs a condition", f"{side} JOIN r {_ON}")
 
 
 def _condition(join: exp.Join) -> str:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.expression import columns_read
+from dovetail.sql.expressions.written_values import has_value
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.risingwave.signatures import argument
 from dovetail.sql.functions.risingwave.values.casts import cast, kind_in_common
@@ -25,7 +26,6 @@ from dovetail.sql.functions.risingwave.values.kinds import (
 )
 from dovetail.sql.functions.risingwave.values.map_entries import from_entries, in_order, map_kind, row_of
 from dovetail.sql.functions.risingwave.values.populated import populated
-from dovetail.sql.functions.risingwave.values.quoted_values import has_value
 from dovetail.sql.functions.typed import Typed, filled
 
 _EMPTY = "the type of an empty map is not known"

@@ -11,6 +11,7 @@ from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.functions.arguments import expect, trees_of
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.sizes import LARGEST, sized
+from dovetail.sql.functions.timeplus.comparable import expect_element
 from dovetail.sql.functions.typed import Typed, filled
 
 _PLACES = "range(1, len({0}) + 1)"
@@ -210,6 +211,15 @@ _BEFORE = "len(list_filter({0}[1:at_], lambda each_: each_ IS NOT DISTINCT FROM 
 _TIMES = f"CAST(CASE WHEN {{0}} < 0 THEN 0 ELSE {sized('{0}')} END AS BIGINT)"
 _OF_FIRST, _OF_SECOND = _HAS_NULL % 0, _HAS_NULL % 1
 
+
+def _among(template: str) -> Build:
+    def build(arguments: Sequence[Typed]) -> str:
+        expect_element(*arguments)
+        return template
+
+    return build
+
+
 FUNCTIONS: Table = (
     Row("array(a, ..)", "an array of these", _array, arity=(0, None)),
     Row("array_element(array, n)", f"{_NTH}; the type's default where there is none", _element,
@@ -249,7 +259,7 @@ FUNCTIONS: Table = (
     Row("array_reduce(aggregate, array)", "sum, min, max, avg, count .. of its elements", _reduced),
     Row("empty_array_to_single(array)", "one default where there is nothing", _single),
     Row("has(array, a)", "whether it has the element",
-        "CASE WHEN {0} IS NOT NULL THEN list_position({0}, {1}) IS NOT NULL END"),
+        _among("CASE WHEN {0} IS NOT NULL THEN list_position({0}, {1}) IS NOT NULL END")),
     Row("has_any(a, b)", "whether they share an element",
         f"list_has_any({{0}}, {{1}}) OR ({_OF_FIRST} AND {_OF_SECOND})",
         differs="NULL equals NULL alone; ClickHouse also takes it for what it keeps in its place, a 0 mostly"),
@@ -258,9 +268,9 @@ FUNCTIONS: Table = (
     Row("has_substr(a, b)", "whether the first contains the second, in its order",
         f"coalesce(len({{1}}) = 0 OR {_WITHIN}, false)"),
     Row("index_of(array, a)", "where the element is, from 1; 0 where it is not",
-        "coalesce(list_position({0}, {1}), 0)", pa.uint64()),
+        _among("coalesce(list_position({0}, {1}), 0)"), pa.uint64()),
     Row("count_equal(array, a)", "how often it has the element",
-        "len(list_filter({0}, lambda each_: each_ IS NOT DISTINCT FROM {1}))", pa.uint64()),
+        _among("len(list_filter({0}, lambda each_: each_ IS NOT DISTINCT FROM {1}))"), pa.uint64()),
     Row("range([from,] to[, step])", f"the numbers from, from + step, .., below to; NULL where more than {LARGEST:,}",
         _range),
 )  # fmt: skip

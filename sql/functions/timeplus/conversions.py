@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.expressions.times.timestamp_precision import marked
+from dovetail.sql.expressions.written_values import has_value
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit, arity_of
 from dovetail.sql.functions.typed import Typed, filled
 from dovetail.sql.functions.zones import named_zone
@@ -38,6 +39,12 @@ def zone_of(arguments: Sequence[Typed], position: int) -> exp.Expr:
         return named_zone(arguments[position])
     zone = arguments[0].zone if arguments else None
     return UTC if zone is None else exp.Literal.string(zone)
+
+
+def expect_read(value: Typed, tree: exp.Expr) -> None:
+    """Raises Unfit where ``tree`` makes nothing of a text that is written out."""
+    if isinstance(value.literal, str) and tree.find(exp.Column) is None and not has_value(tree):
+        raise Unfit(f"cannot read '{value.literal}'")
 
 
 def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed], unit: str | None = None) -> Typed:
@@ -285,12 +292,24 @@ def _forms(
 
     with_other = f"{name}_or_default({rest.partition('[')[0].removesuffix(')')}[, other])"
     return [
-        Row(usage, meaning, build, kind),
+        Row(usage, meaning, _reading(build), kind),
         Row(f"{name}_or_null({rest}", f"{meaning}; NULL if it cannot be read", tried, kind),
         Row(f"{name}_or_zero({rest}", f"{meaning}; {default} if it cannot be read", or_zero, kind),
         *[Row(with_other, f"{meaning}; other, or {default}, if it cannot be read", or_default, kind, differs=_NULLABLE)
           for _ in range(defaulted)],
     ]  # fmt: skip
+
+
+def _reading(build: Build) -> Build:
+    """As ``build``, for a text that is written out and can be read, or for what is in rows."""
+
+    def checked(arguments: Sequence[Typed]) -> Typed | exp.Expr | str:
+        built = build(arguments)
+        assert not isinstance(built, str)
+        expect_read(arguments[0], built.tree if isinstance(built, Typed) else built)
+        return built
+
+    return checked
 
 
 def _otherwise(value: Typed, found: exp.Expr, other: exp.Expr) -> exp.Expr:
@@ -335,10 +354,10 @@ FUNCTIONS: Table = (
     *_of_time("parse_datetime64_best_effort(text[, digits[, zone]])", "the same, with digits of seconds", to_instant),
     *_forms("to_uuid(text)", "a UUID, as a text in small letters", _uuid, _TEXT,
             "'00000000-0000-0000-0000-000000000000'"),
-    Row("to_date32(x[, zone])", "as to_date", to_date, _DAY),
-    Row("to_time(x[, zone])", "a time", to_instant),
+    Row("to_date32(x[, zone])", "as to_date", _reading(to_date), _DAY),
+    Row("to_time(x[, zone])", "a time", _reading(to_instant)),
     Row("to_string(x[, zone])", "as a text", to_string, _TEXT,
         differs="a comparison is true or false, as in Timeplus, where ClickHouse says 1 or 0"),
-    Row("to_bool(x)", "as a truth value", lambda given: to_boolean(given[0]), pa.bool_()),
+    Row("to_bool(x)", "as a truth value", _reading(lambda given: to_boolean(given[0])), pa.bool_()),
     Row("reinterpret_as_uint64(x)", "the bits of a whole number without its sign", _UNSIGNED, pa.uint64()),
 )  # fmt: skip

@@ -10,20 +10,24 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.expressions.times.timestamp_precision import marked
+from dovetail.sql.expressions.written_values import has_value
 from dovetail.sql.functions.arguments import whole
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.forms import COMMON
 from dovetail.sql.functions.registry import Registry
 from dovetail.sql.functions.timeplus import conversions, functions, intervals, patterns
+from dovetail.sql.functions.timeplus.choices import CHOICES
+from dovetail.sql.functions.timeplus.comparable import expect_comparable
 from dovetail.sql.functions.translate import Translator, Visit
 from dovetail.sql.functions.typed import Typed, filled
 from dovetail.sql.syntax.rules import Rules
-from dovetail.sql.syntax.types import arrow
+from dovetail.sql.syntax.types import arrow, display
 
 _CALLS: dict[type[exp.Expr], str] = {
     exp.Add: "plus", exp.Sub: "minus", exp.Mul: "multiply", exp.Div: "divide", exp.IntDiv: "int_div", exp.Mod: "modulo",
     exp.BitwiseAnd: "bit_and", exp.BitwiseOr: "bit_or", exp.DPipe: "concat", exp.Xor: "xor",
 }  # fmt: skip
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 
 
 class TimeplusDialect:
@@ -47,6 +51,8 @@ class TimeplusDialect:
             return moved
         if isinstance(node, exp.Like | exp.ILike):
             return patterns.liked(left, right, fold=isinstance(node, exp.ILike))
+        if isinstance(node, _COMPARISONS):
+            expect_comparable(left, right)
         name = _CALLS.get(type(node))
         if name is not None:
             return self.registry.find(name, "")(operands, left)
@@ -97,6 +103,20 @@ def _cast_to_name(translator: Translator, node: exp.Expr) -> Typed:
     return translator(exp.Cast(this=node.this.copy(), to=kind))
 
 
+def _cast(translator: Translator, node: exp.Expr) -> Typed:
+    """``date '2026-01-31'`` and ``x::date``. Raises SqlError for a text that is written out and is no such value."""
+    made = COMMON[exp.Cast](translator, node)
+    written = node.this.unnest()
+    if isinstance(written, exp.Literal) and written.is_string and not has_value(made.tree):
+        kind = display(made.type, Rules.TIMEPLUS)
+        raise SqlError(
+            f"{written.sql()} is not a valid {kind}",
+            where=translator.environment.place,
+            fix=f"write a value of that type; or, for NULL, NULL::{kind}",
+        )
+    return made
+
+
 def _least_type(value: int) -> pa.DataType:
     for bits, kind in ((8, pa.uint8()), (16, pa.uint16()), (32, pa.uint32()), (64, pa.uint64())):
         if value < 1 << bits:
@@ -125,4 +145,4 @@ def _moved(node: exp.Expr, left: Typed, right: Typed) -> Typed | exp.Expr | None
     return None
 
 
-_VISITS: Mapping[type[exp.Expr], Visit] = {**COMMON, exp.CastToStrType: _cast_to_name}
+_VISITS: Mapping[type[exp.Expr], Visit] = {**COMMON, **CHOICES, exp.Cast: _cast, exp.CastToStrType: _cast_to_name}

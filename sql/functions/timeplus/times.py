@@ -15,7 +15,7 @@ from sqlglot import exp
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.functions.arguments import written_text
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
-from dovetail.sql.functions.timeplus.conversions import UTC, in_zone, instant, zone_of
+from dovetail.sql.functions.timeplus.conversions import UTC, expect_read, in_zone, instant, zone_of
 from dovetail.sql.functions.typed import Typed, filled
 from dovetail.sql.functions.zones import named_zone
 
@@ -49,12 +49,14 @@ def local(arguments: Sequence[Typed], position: int = 1) -> exp.Expr:
     """The time as clocks of its zone show it; a date is itself."""
     value = arguments[0]
     zone = zone_of(arguments, position)
-    if value.is_text:
+    if isinstance(value.literal, str):
+        expect_read(value, instant(value, zone))
         return filled("timezone({1}, {0})", [instant(value, zone), zone])
     if value.is_date:
         return filled("CAST({0} AS TIMESTAMP)", [value.tree])
     if not value.is_instant:
-        raise Unfit(f"takes a time or a date, not a {value.family}")
+        read = ": to_datetime64(x, 3) reads one" if value.is_text else ""
+        raise Unfit(f"takes a time or a date, not a {value.family}{read}")
     return filled("timezone({1}, {0})", [value.tree, zone])
 
 
@@ -313,7 +315,9 @@ FUNCTIONS: Table = (
     Row("parse_datetime(text, format[, zone])", _SAID, _parsed, also="parse_datetime_or_null",
         differs="NULL where it does not fit, where parseDateTime stops the query"),
     Row("parse_datetime_or_zero(text, format[, zone])", f"{_SAID}, or the epoch", _parsed_or_zero),
-    Row("to_timezone(time, zone)", "the same time, its parts and text in this zone",
+    Row("to_timezone(time, zone)",
+        "the same time, its parts and texts in this zone; as a column it is an instant, shown in UTC: "
+        "`format_datetime(t, .., zone)`",
         lambda given: in_zone(given[0], given[0].tree, given[1:])),
     Row("from_unix_timestamp(n[, format])", "the time so many seconds after the epoch, or its text", _from_unix),
     Row("from_unix_timestamp64_second(n[, zone])", "the time so many seconds after the epoch", _from_epoch(1)),

@@ -13,8 +13,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
-from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.expressions.evaluate import run
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.written_values import is_value
 from dovetail.sql.plan.nodes import Map, Node, Output, Scan
 from dovetail.sql.plan.properties import rules_of, walk
 from dovetail.sql.syntax.rules import Rules
@@ -25,16 +25,12 @@ TypeOf = Callable[[exp.Expr], pa.DataType | None]
 """None where it does not matter."""
 PairsOf = Callable[[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]
 """What stands beside each other in a node."""
-_KINDS = (
-    *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean),
-    *(pa.types.is_timestamp, pa.types.is_date),
-)
 
 
 def refuse_unfit_constants(plan: Output | Node) -> None:
     """Raises SqlError for ``n = 'abc'``: the engine does not take it, and the query would end with its first row."""
     for unfit in _unfit(plan, _compared):
-        raise unfit.refusal("WHERE or HAVING")
+        raise unfit.refusal("the query")
 
 
 def refuse_unfit_condition(tree: exp.Expr, type_of: TypeOf, rules: Rules, place: str) -> None:
@@ -68,9 +64,18 @@ class UnfitConstant:
 
 def _unfit(plan: Output | Node, pairs_of: PairsOf) -> Iterator[UnfitConstant]:
     for node in walk(plan):
-        if isinstance(node, Scan | Map) and node.where is not None:
+        if isinstance(node, Scan | Map | Output):
             below = node.schema if isinstance(node, Scan) else node.input.schema
-            yield from _unfit_in(node.where.tree, pairs_of, _of_columns(below), rules_of(node))
+            rules = rules_of(node.input if isinstance(node, Output) else node)
+            for computed in _computed(node):
+                yield from _unfit_in(computed.tree, pairs_of, _of_columns(below), rules)
+
+
+def _computed(node: Scan | Map | Output) -> Iterator[Expr]:
+    if not isinstance(node, Output) and node.where is not None:
+        yield node.where
+    if not isinstance(node, Scan):
+        yield from (expr for _, expr in node.columns)
 
 
 def _of_columns(schema: pa.Schema) -> TypeOf:
@@ -87,7 +92,7 @@ def _unfit_in(condition: exp.Expr, pairs_of: PairsOf, type_of: TypeOf, rules: Ru
     for left, right in (pair for one in condition.walk() for pair in pairs_of(one)):
         literal = _literal(right)
         kind = None if literal is None or _reads_argument(left) else type_of(left.unnest())
-        if literal is not None and kind is not None and not _is_value(literal, kind):
+        if literal is not None and kind is not None and not is_value(literal.this, kind):
             yield UnfitConstant(_name(left.unnest()), display(kind, rules), literal.sql())
 
 
@@ -127,12 +132,3 @@ def _literal(tree: exp.Expr) -> exp.Literal | None:
     while isinstance(tree, exp.Cast | exp.TryCast):
         tree = tree.this.unnest()
     return tree if isinstance(tree, exp.Literal) and tree.is_string else None
-
-
-def _is_value(literal: exp.Literal, kind: pa.DataType) -> bool:
-    """Whether a text stands for a value of a type; so it does of all but numbers, truth values, times and dates."""
-    if not any(is_kind(kind) for is_kind in _KINDS):
-        return True
-    written = pa.table({"written": [literal.this]})
-    found = run(f"SELECT TRY_CAST(written AS {type_name(kind)}) IS NOT NULL AS fits FROM texts", {"texts": written})
-    return bool(found.column("fits")[0].as_py())

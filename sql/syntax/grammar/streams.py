@@ -74,8 +74,8 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
         columns=tuple(found.columns),
         kind=kind,
         rules=Rules.TIMEPLUS,
-        # The primary key of an append stream is a sort key of its store, and says nothing of its rows.
         primary_key=found.primary_key if kind in KEYED else (),
+        sort_key=() if kind in KEYED else found.primary_key,
         mutable=prefix == "MUTABLE",
         external=prefix == "EXTERNAL" or (bool(given) and ksql.is_external(given)),
         topic=text_of(settings.get("topic")),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
-from dovetail.sql.expressions import engine
-from dovetail.sql.expressions.evaluate import run
+from dovetail.sql.expressions.written_values import has_value
 from dovetail.sql.functions.risingwave.values.kinds import BOOL, is_number, is_unknown, kind_of, name_of, quoted
 from dovetail.sql.functions.typed import Typed
 
@@ -32,16 +29,6 @@ def expect_value(beside: Typed, written: Typed, made: Typed, fix: str = "") -> N
     raise SqlError(f"{text} is not a valid {name_of(kind)}, the type of {of}", fix=fix or compare)
 
 
-def has_value(constant: exp.Expr) -> bool:
-    """Whether an expression of the engine, over no columns, is not NULL."""
-    return _is_not_null(engine.text(constant))
-
-
 def _is_plain(kind: pa.DataType) -> bool:
     """Numbers, truth values, times and dates: of others each text is a value, or is refused as it is read."""
     return is_number(kind) or kind == BOOL or pa.types.is_temporal(kind)
-
-
-@lru_cache(maxsize=1024)
-def _is_not_null(constant: str) -> bool:
-    return run(f"SELECT {constant} IS NOT NULL AS fits", {}).column("fits")[0].as_py() is True
