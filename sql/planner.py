@@ -235,6 +235,7 @@ def _planned(
     name: str, statement: Select | CreateView, catalog: TrackedCatalog, merged: QuerySettings, sizes: Sizes | None
 ) -> Plan:
     if is_static(statement.query, {}, catalog):
+        _refuse_emit(statement.emit)
         query, dialect = reading(statement, catalog)
         snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect)
         reads = tuple(relation for relation in snapshot.reads if not is_of_system(relation))
@@ -343,6 +344,15 @@ def _read(
 def _tells(view: CreateView, catalog: Relations) -> bool:
     """Whether the topic of a view says how far its rows have come."""
     return view.materialized and bool(_stream_of(catalog)(view).upstream_watermarks)
+
+
+def _refuse_emit(emit: Emit | None) -> None:
+    if emit is not None:
+        raise Unsupported(
+            "EMIT says when changes leave a query, and one over table(x) is answered once",
+            where="in EMIT",
+            fix="leave EMIT out; or read the stream itself: FROM x in place of FROM table(x)",
+        )
 
 
 def _closes(emit: Emit | None) -> bool:

@@ -9,6 +9,11 @@ import pyarrow as pa
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateStream
 
+_KEYED = {
+    Rules.TIMEPLUS: "CREATE MUTABLE STREAM, or SETTINGS mode = 'versioned_kv'",
+    Rules.RISINGWAVE: "leave APPEND ONLY out",
+}
+
 
 def creation_notes(statement: CreateStream) -> str:
     return "".join(f"; {note}" for note in _notes(statement))
@@ -16,10 +21,9 @@ def creation_notes(statement: CreateStream) -> str:
 
 def _notes(statement: CreateStream) -> Iterator[str]:
     if statement.sort_key:
-        yield (
-            f"PRIMARY KEY ({', '.join(statement.sort_key)}) says nothing of an append stream, which keeps each record "
-            f"as a row: CREATE MUTABLE STREAM, or SETTINGS mode = 'versioned_kv', has one row for each key"
-        )
+        key = ", ".join(statement.sort_key)
+        keyed = _KEYED[statement.rules]
+        yield f"PRIMARY KEY ({key}) says nothing where each record is a row: for one row of each key {keyed}"
     if _may_be_raw(statement):
         yield (
             f"its records are JSON objects with a member {statement.columns[0].name}: "

@@ -80,7 +80,10 @@ def duration_ms(cursor: Cursor) -> int:
     scale = unit_ms(words[1]) if len(words) == 2 else None
     if scale is None or not words[0].isdigit():
         cursor.fail("expected a length of time", fix="write 5s, 2m, 1h, or INTERVAL '5 SECONDS'", offset=offset)
-    return int(int(words[0]) * scale)
+    length = int(words[0]) * scale
+    if length % 1:
+        cursor.fail("expected whole milliseconds", fix=f"write {int(length) + 1}ms", offset=offset)
+    return int(length)
 
 
 def _interval_words(cursor: Cursor) -> list[str]:

@@ -59,6 +59,7 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
         kind=kind,
         rules=Rules.RISINGWAVE,
         primary_key=found.primary_key if kind == Kind.UPSERT else (),
+        sort_key=() if kind == Kind.UPSERT else found.primary_key,
         mutable=not append_only and not source,
         external="connector" in settings and not generated,
         source=source,

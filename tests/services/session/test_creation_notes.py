@@ -20,11 +20,16 @@ def said_of(statement: str) -> str:
 @pytest.mark.parametrize("columns", ["(id int PRIMARY KEY)", "(id int) PRIMARY KEY id", "(id int, PRIMARY KEY (id))"])
 def test_a_primary_key_of_an_append_stream_says_nothing(columns: str) -> None:
     said = said_of(f"CREATE STREAM s {columns}")
-    assert "PRIMARY KEY (id) says nothing of an append stream" in said
+    assert "PRIMARY KEY (id) says nothing" in said
     for offered in ("CREATE MUTABLE STREAM", "mode = 'versioned_kv'"):
         assert offered in said
     assert said_of(f"CREATE MUTABLE STREAM s {columns}") == ""
     assert said_of(f"CREATE STREAM s {columns} SETTINGS mode = 'versioned_kv'") == ""
+
+
+def test_nor_does_that_of_a_table_of_all_records() -> None:
+    assert "leave APPEND ONLY out" in said_of("CREATE TABLE t (id INT PRIMARY KEY) APPEND ONLY")
+    assert said_of("CREATE TABLE t (id INT PRIMARY KEY)") == ""
 
 
 def test_one_text_of_an_external_stream_may_be_meant_as_the_whole_record() -> None:

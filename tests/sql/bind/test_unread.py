@@ -120,3 +120,23 @@ def test_a_word_that_is_taken_is_read(world: World, plain: str, with_word: str, 
     assert said[0] is not None
     assert said[1] is not None
     assert said[0].sql != said[1].sql
+
+
+@pytest.mark.parametrize(
+    "emit", ["EMIT CHANGES", "EMIT STREAM", "EMIT PERIODIC 5s", "EMIT ON UPDATE", "EMIT CHANGELOG"]
+)
+@pytest.mark.parametrize("relation", ["dim", "plain"])
+def test_what_is_answered_once_emits_nothing(world: World, emit: str, relation: str) -> None:
+    query = f"SELECT k, count(*) AS n FROM table({relation}) GROUP BY k"
+    with pytest.raises(SqlError) as fault:
+        world.plan(f"{query} {emit}")
+    assert fault.value.fix.startswith("leave EMIT out")
+    world.plan(query)
+    world.plan(f"SELECT k, count(*) AS n FROM {relation} GROUP BY k {emit}")
+
+
+@pytest.mark.parametrize("length", ["1500us", "INTERVAL '1500' MICROSECOND", "INTERVAL '1500 microseconds'"])
+def test_a_length_is_not_cut_off(world: World, length: str) -> None:
+    with pytest.raises(SqlError) as fault:
+        world.plan(f"SELECT k, count() AS n FROM dim GROUP BY k EMIT PERIODIC {length}")
+    world.plan(f"SELECT k, count() AS n FROM dim GROUP BY k EMIT PERIODIC {fault.value.fix.removeprefix('write ')}")
