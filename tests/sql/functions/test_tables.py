@@ -42,6 +42,7 @@ _WRITTEN_OF_TABLES = (
 _OF_NAME = {
     "(text, parts)": "s, ['a', 'b']",
     "(text, patterns)": "s, ['a', 'b']",
+    "(unit, from, to[, zone])": "'day', ts, ts",
     "(array, |x| value)": "ai, |x| x IS NULL",
     "(row, object)": "ROW(1, 'x'), '{\"f1\": 2}'",
     "(row, array)": "ROW(1, 'x'), '[{\"f1\": 2}]'",

@@ -28,8 +28,9 @@ PRINTED = {
     "sql/expressions/group_calls.py": {"quoted"},
     "sql/expressions/guard.py": {"text"},
     "sql/expressions/partitions/partition_calls.py": {"quoted"},
+    "sql/expressions/written_values.py": {"text"},
 }
-"""The expression itself; queries of ``table(x)``, which are text; names and errors, which are for people."""
+"""The expression itself; queries of ``table(x)`` and of constants, which are text; names and errors, for people."""
 
 PACKAGES = ("bind", "expressions", "rules", "plan")
 MODULES = {str(path.relative_to(ROOT)): path for package in PACKAGES for path in (ROOT / "sql" / package).rglob("*.py")}
