@@ -14,6 +14,7 @@ from dovetail.broker import topics
 from dovetail.broker.clients import Admin
 from dovetail.broker.topics import Offsets
 from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.wording import counted
 
 FirstOffsets = dict[int, int]
 """Partition → offset of the first record that a reading wants."""
@@ -80,9 +81,10 @@ def _starts(client: Admin, reading: ReadStart, partitions: Sequence[int]) -> Fir
         return _offsets(client, reading.topic, partitions, OffsetSpec.for_timestamp(numbers[0]))
     if len(numbers) != len(partitions):
         raise Unsupported(
-            f"seek_to gives {len(numbers)} offsets, and {reading.topic} has {len(partitions)} partitions",
+            f"seek_to gives {counted(len(numbers), 'offset')}, and {reading.topic} has "
+            f"{counted(len(partitions), 'partition')}",
             where=f'topic "{reading.topic}"',
-            fix=f"give {len(partitions)} offsets, a time, 'earliest' or 'latest'",
+            fix=f"give {counted(len(partitions), 'offset')}, a time, 'earliest' or 'latest'",
         )
     return dict(zip(partitions, numbers, strict=True))
 

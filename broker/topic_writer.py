@@ -18,6 +18,7 @@ from dovetail.broker.topic_shapes import broker_silent
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.encode import Encoded
 from dovetail.changelog.errors import ServiceUnavailable
+from dovetail.changelog.wording import counted
 
 _CHUNK = 20_000
 _WAIT_S = 0.1
@@ -44,7 +45,7 @@ class TopicWriter:
         if failures:
             raise self._refusal(topic, failures[0])
         if left:
-            raise broker_silent(self.brokers, self.timeout_s, f"{left} records were not taken")
+            raise broker_silent(self.brokers, self.timeout_s, f"it has not taken {counted(left, 'record')}")
 
     def write_whole(self, topic: str, records: Encoded) -> PartitionOffsets:
         """In one transaction: who reads committed records sees all of them or none. Where they end.

@@ -148,7 +148,7 @@ def _sha256(path: Path) -> str:
 def _refuse_damaged(damaged: list[Jar], jar_cache: Path) -> None:
     if damaged:
         raise StackError(
-            f"{len(damaged)} jars differ from their sha256 in jars.lock, first {damaged[0].file_name}",
+            f"jars differ from their sha256 in jars.lock, {len(damaged)} in all, first {damaged[0].file_name}",
             where=str(jar_cache),
             fix="check the repository or proxy that serves them; then delete the folder above, and try again",
         )

@@ -28,6 +28,7 @@ from dovetail.changelog.formats.json_batch import NeedsRowDecoding, decline_wher
 from dovetail.changelog.formats.json_types import Mismatch
 from dovetail.changelog.formats.members import Member
 from dovetail.changelog.schema import WIRE_DELTA, Kind, RecordFormat, StreamSchema
+from dovetail.changelog.wording import counted
 
 _NULL = "\\N"
 _BOM = b"\xef\xbb\xbf"
@@ -75,7 +76,7 @@ class _Reader:
         fields = _fields_of(value, self._delimiter)
         names = self._names(fields)
         if names is None:
-            expected = f"{len(self._declared)} columns"
+            expected = counted(len(self._declared), "column")
             raise RecordRejected(f"{fields} field{'' if fields == 1 else 's'} for {expected}")
         cells, _ = _split(value, names, names, self._delimiter)
         found = {name: cells.column(name)[0].as_py() for name in names}

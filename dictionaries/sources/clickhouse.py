@@ -27,6 +27,7 @@ from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceR
 from dovetail.changelog.lookup import Key, Row, Rows
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import counted
 from dovetail.dictionaries.definition.definition import Definition
 from dovetail.dictionaries.definition.secrets import password_of
 from dovetail.dictionaries.definition.tls import certificate_refused, tls_of
@@ -115,7 +116,7 @@ class ClickHouseSource:
     # -- statements --
 
     def _ask(self, by: Sequence[str], keys: Sequence[Key]) -> Sequence[Sequence[Any]]:
-        with self._translated(f"answer {len(keys)} keys"):
+        with self._translated(f"answer {counted(len(keys), 'key')}"):
             types = self._column_types()
             columns = [_KeyColumn(f"k{place}", types[name]) for place, name in enumerate(by)]
             sent = [row for row in (_key_row(columns, key) for key in keys) if row is not None]

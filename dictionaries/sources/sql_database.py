@@ -24,6 +24,7 @@ from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceR
 from dovetail.changelog.lookup import Key, Row, Rows
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import counted
 from dovetail.dictionaries.definition.definition import Definition
 from dovetail.dictionaries.definition.secrets import password_of
 from dovetail.dictionaries.definition.tls import certificate_refused
@@ -151,7 +152,7 @@ class SqlSource(ABC):
         bound = self.bound_keys(keys)
         if not bound:
             return []
-        with self._translated(f"answer {len(bound)} keys"), self._engine.connect() as connection:
+        with self._translated(f"answer {counted(len(bound), 'key')}"), self._engine.connect() as connection:
             return self.run(connection, self._lookup(tuple(by)), bound)
 
     def run(self, connection: sa.Connection, statement: sa.Select[Any], keys: Sequence[Any]) -> Sequence[Sequence[Any]]:

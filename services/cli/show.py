@@ -138,7 +138,8 @@ class Screen:
         self.console.print(table)
         if rows.num_rows > _SHOWN_ON_TERMINAL:
             self.note(
-                f".. and {rows.num_rows - _SHOWN_ON_TERMINAL:,} rows more; add LIMIT, or write the output to a file"
+                f".. and {counted(rows.num_rows - _SHOWN_ON_TERMINAL, 'row')} more; add LIMIT, or write the output to"
+                " a file"
             )
 
     def components(self, lines: Sequence[ComponentStatus]) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.formats import json_text
+from dovetail.changelog.wording import counted
 from dovetail.services.session.result import Done, Live, Result, Rows, Text
 
 
@@ -45,5 +46,5 @@ def answer_of(result: Result, limit: int) -> ToolAnswer:
 
 def of_rows(table: pa.Table, limit: int, note: str = "") -> ToolAnswer:
     rows = [orjson.loads(row) for row in json_text.objects(table.slice(0, limit))]
-    cut = [f"{len(rows):,} of {table.num_rows:,} rows are shown"] if len(rows) < table.num_rows else []
+    cut = [f"{len(rows):,} of {counted(table.num_rows, 'row')} are shown"] if len(rows) < table.num_rows else []
     return ToolAnswer(rows=rows, total=table.num_rows, notes=[*filter(None, [note]), *cut])

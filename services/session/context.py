@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dovetail.broker.address import BrokerAddress
 from dovetail.broker.topic_shapes import TopicAdmin
 from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.wording import counted
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.settings import Settings
 from dovetail.runtime.storage.places import storage_at
@@ -75,7 +76,7 @@ class Context:
     def say_left_out(self, topic: str, rejected: int, records: int) -> None:
         """That of ``records`` records of a topic, ``rejected`` could not be used."""
         if rejected:
-            self.say(f"{rejected} of {records} records of {topic} could not be used, and were left out")
+            self.say(f"{rejected} of {counted(records, 'record')} of {topic} could not be used: left out")
 
     @cached_property
     def topics(self) -> TopicAdmin:

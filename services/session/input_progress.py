@@ -10,6 +10,7 @@ from typing import Any
 from dovetail.broker.query_origin import numbered
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.errors import ServiceUnavailable, SqlError
+from dovetail.changelog.wording import counted
 from dovetail.services.session.contents import Offsets
 from dovetail.services.session.context import Context
 from dovetail.sql.catalog import Actual, Desired, Query
@@ -146,5 +147,5 @@ def await_reading(context: Context, name: str, ends: Offsets) -> InputProgress:
             )
         if time.monotonic() - said > _SAY_AFTER_S:
             said = time.monotonic()
-            context.say(f"{name}: {now.rows_in:,} rows in, {now.rows_out:,} out")
+            context.say(f"{name}: {counted(now.rows_in, 'row')} in, {now.rows_out:,} out")
         time.sleep(_POLL_S)

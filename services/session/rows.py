@@ -337,7 +337,8 @@ def _refuse_doubles(schema: StreamSchema, rows: pa.Table) -> None:
     distinct = keys.group_by(list(schema.primary_key)).aggregate([]).num_rows
     if distinct < rows.num_rows:
         raise SqlError(
-            f"the UPDATE gives {rows.num_rows} rows only {distinct} primary keys ({', '.join(schema.primary_key)})",
+            f"the UPDATE gives {counted(rows.num_rows, 'row')} only {counted(distinct, 'primary key')} "
+            f"({', '.join(schema.primary_key)})",
             where=f'"{schema.name}"',
             fix="narrow WHERE, or leave the primary key as it is",
         )

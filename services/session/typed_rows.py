@@ -23,6 +23,7 @@ from dovetail.changelog.formats.record_parts import expect_written
 from dovetail.changelog.formats.text_forms import TEXT_FORMS
 from dovetail.changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Column, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import counted
 from dovetail.sql.syntax.statements import DefaultValue, Literal
 
 
@@ -37,7 +38,7 @@ def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequ
     for number, row in enumerate(rows, start=1):
         if len(row) != len(names):
             raise SqlError(
-                f"row {number} has {len(row)} values for {len(names)} columns",
+                f"row {number} has {counted(len(row), 'value')} for {counted(len(names), 'column')}",
                 where="VALUES",
                 fix=f"give one value for each of: {', '.join(names)}",
             )
@@ -130,7 +131,7 @@ def _plain(value: Literal, kind: pa.DataType | None) -> Literal:
         given = list(value.values() if isinstance(value, Mapping) else value)
         if len(given) != len(names):
             listed = ", ".join(names)
-            what = f"a row of {len(given)} values for the members {listed}"
+            what = f"a row of {counted(len(given), 'value')} for the members {listed}"
             raise SqlError(what, where="VALUES", fix=f"give a value for each: ({listed})")
         value = dict(zip(names, given, strict=True))
     if isinstance(value, Mapping):

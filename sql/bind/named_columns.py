@@ -12,6 +12,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.wording import counted
 from dovetail.sql.bind.scope import place_of
 
 _NAMES = "column names"
@@ -49,7 +50,7 @@ def _named(given: Sequence[str], columns: Sequence[tuple[str, Value]], place: st
     own = [name for name, _ in columns]
     if len(given) > len(own):
         raise SqlError(
-            f"{len(given)} names are given to {len(own)} columns: {', '.join(given)}",
+            f"{counted(len(given), 'name')} for {counted(len(own), 'column')}: {', '.join(given)}",
             where=place,
             fix=f"a name for each of {', '.join(own)}",
         )

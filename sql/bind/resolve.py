@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.schema import SEQUENCE, TIME
+from dovetail.changelog.wording import counted
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.subquery_advice import in_place_of
 from dovetail.sql.bind.written.untranslated import refuse_untranslated
@@ -251,7 +252,7 @@ def _difference(translate: Translator, node: exp.Expr, place: str) -> Typed:
     """a - b in ``unit``, of ``date_diff(unit, a, b)``."""
     if len(node.expressions) != 3:
         raise SqlError(
-            f"date_diff in ON takes a unit and two columns, not {len(node.expressions)} arguments",
+            f"date_diff in ON takes a unit and two columns, not {counted(len(node.expressions), 'argument')}",
             where=place,
             fix="date_diff('second', l.time, r.time)",
         )

@@ -27,6 +27,7 @@ from dovetail.changelog.encodings.schema_id_framing.reader import SchemaMisfit
 from dovetail.changelog.errors import RecordRejected
 from dovetail.changelog.formats.json_batch import NeedsRowDecoding
 from dovetail.changelog.formats.members import Member
+from dovetail.changelog.wording import counted
 
 _LONGEST = 1 << 30
 _BROKEN = (EOFError, IndexError, KeyError, ValueError, TypeError, OverflowError, MemoryError, struct.error)
@@ -87,7 +88,7 @@ class AvroPayloads:
             why = "it ends too early" if isinstance(fault, EOFError) else type(fault).__name__
             raise RecordRejected(f"the {self._place} is no record of its schema: {why}") from None
         if rest := len(payload) - stream.tell():
-            raise RecordRejected(f"the {self._place} has {rest} bytes more than a record of its schema")
+            raise RecordRejected(f"the {self._place} has {counted(rest, 'byte')} more than a record of its schema")
         return dict(record)
 
     def values(self, record: dict[str, Any]) -> list[Any]:

@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.wording import counted
 from dovetail.services.cli.failures import show_error
 from dovetail.services.cli.show import Screen
 from dovetail.services.session import Session
@@ -49,7 +50,7 @@ def follow_backfill(screen: Screen, view: str, look: Callable[[], Backlog], goes
     if not first.left:
         return
     if not screen.notes.is_terminal or screen.notes.is_dumb_terminal:
-        screen.note(f"{view} has {first.left:,} records to read; SHOW VIEWS says how far it is")
+        screen.note(f"{view} has {counted(first.left, 'record')} to read; SHOW VIEWS says how far it is")
         return
     started = time.monotonic()
     try:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from starlette.requests import ClientDisconnect, Request
 
+from dovetail.changelog.wording import counted
 from dovetail.services.serve.refusals import RequestRefused
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -37,7 +38,7 @@ async def body_of(request: Request, most_bytes: int, within_s: float) -> bytes:
                     raise _too_large(len(body), most_bytes)
     except (TimeoutError, ClientDisconnect):
         raise RequestRefused(
-            f"{len(body):,} bytes of the body came within {within_s:g} s, and not the rest",
+            f"{counted(len(body), 'byte')} of the body came within {within_s:g} s, and not the rest",
             where="body",
             fix="send it at once; DOVETAIL_SERVE_BODY_S is the longest wait",
             status=HTTPStatus.REQUEST_TIMEOUT,
@@ -47,7 +48,7 @@ async def body_of(request: Request, most_bytes: int, within_s: float) -> bytes:
 
 def _too_large(size: int, most: int) -> RequestRefused:
     return RequestRefused(
-        f"the body has {size:,} bytes or more, and {most:,} are the most",
+        f"the body has {counted(size, 'byte')} or more, and {most:,} are the most",
         where="body",
         fix="send fewer statements at once, rows through Kafka itself; DOVETAIL_SERVE_BODY_BYTES is the limit",
         status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

@@ -12,6 +12,7 @@ from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.dead_letter import as_rows, is_dead_letter_topic, topic_of, without_marks
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import counted
 from dovetail.services.session.context import Context
 from dovetail.services.session.dead_letters.replayed import Replayed
 from dovetail.sql.system_tables import DEAD_LETTERS
@@ -40,7 +41,7 @@ def records_of(context: Context, topic: str, ends: PartitionOffsets, doing: str 
         count += records.num_rows
         if time.monotonic() - said > _SAY_EVERY_S:
             said = time.monotonic()
-            context.say(f"{topic}: {count:,} of at most {total:,} records {doing}")
+            context.say(f"{topic}: {count:,} of at most {counted(total, 'record')} {doing}")
 
 
 def committed_records(context: Context, topic: str) -> Iterator[pa.Table]:

@@ -63,7 +63,9 @@ def figures(node: LiveNode) -> str:
     if node.memo is not None:
         parts.append(f"memo {node.memo[0]:,} rows, {size_text(node.memo[1])}")
     if node.cached is not None:
-        parts.append(f"cache {node.cached.rows:,} rows, {size_text(node.cached.bytes)}  lookups {node.cached.text}")
+        parts.append(
+            f"cache {counted(node.cached.rows, 'row')}, {size_text(node.cached.bytes)}  lookups {node.cached.text}"
+        )
     if node.watermark:
         parts.append(f"watermark {node.watermark}")
     if work is not None:

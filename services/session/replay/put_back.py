@@ -23,6 +23,7 @@ from dovetail.broker.producer_queue import Outgoing, OutgoingMessage, ProducerQu
 from dovetail.broker.transactional_writer import BrokerWait, WriteTarget, transactional_producer
 from dovetail.changelog.dead_letter import mark
 from dovetail.changelog.errors import ServiceUnavailable, SqlError
+from dovetail.changelog.wording import counted
 from dovetail.services.session.context import Context
 from dovetail.services.session.replay.outcome import Target
 
@@ -83,7 +84,7 @@ class LetterProducer:
         self.count += dead_letters.num_rows
 
     def _fault(self, failure: BrokerError) -> SqlError | ServiceUnavailable:
-        where = f"brokers {self._target.brokers}, after {self.count:,} letters were put back"
+        where = f"brokers {self._target.brokers}, after putting back {counted(self.count, 'letter')}"
         if failure.fault is BrokerFault.FENCED or (self._abort() or failure).fault is BrokerFault.FENCED:
             return SqlError(
                 f"another replay of {self._topic} has begun and goes on with the rest",

@@ -14,6 +14,7 @@ from dovetail.changelog.changes import DELTA, Changes
 from dovetail.changelog.decode import Decoder
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.schema import Kind
+from dovetail.changelog.wording import counted
 from dovetail.services.session.contents import Offsets
 from dovetail.services.session.context import Context
 from dovetail.services.session.input_progress import InputProgress, await_reading, await_upstream, input_ends
@@ -82,7 +83,7 @@ def verify(context: Context, view: str) -> Verification:
         out = out.doubted(f"rows that wait for a watermark are not in {stream.topic} yet")
     held = _held(context, stream, names, out)
     if held is None:
-        out = out.doubted(f"rows were too large for {stream.topic}: {out.made.num_rows:,} records")
+        out = out.doubted(f"rows were too large for {stream.topic}: {counted(out.made.num_rows, 'record')}")
     net = difference(expected.select(names).cast(found.schema, safe=False), found, held)
     return Verification(view, expected.num_rows, found.num_rows, net, out.late_count, out.dead_letters, out.doubts)
 

@@ -16,6 +16,7 @@ from dovetail.broker.registry.client import schemas_of
 from dovetail.broker.topics import PartitionOffsets
 from dovetail.changelog.decode import Decoder
 from dovetail.changelog.schema import Kind
+from dovetail.changelog.wording import counted
 from dovetail.dictionaries.open import open_source
 from dovetail.enrichment.dictionary_definitions import definition_of
 from dovetail.joins.dataflow.lookup import LookupTarget
@@ -73,7 +74,7 @@ class TopicInputs:
             count += records.num_rows
             if time.monotonic() - said > _SAY_EVERY_S:
                 said = time.monotonic()
-                self.context.say(f"{topic}: {count:,} of at most {total:,} records read")
+                self.context.say(f"{topic}: {count:,} of at most {counted(total, 'record')} read")
 
     def _begun(self, scan: Scan) -> PartitionOffsets:
         """Where the partitions of a topic are read from, if not from their first records."""

@@ -55,7 +55,7 @@ class Uncounted:
                 dead_letters.setdefault(one["source_topic"], {})[place] = one["reason"]
             if len(read) < len(rejected):
                 doubts.append(
-                    f"{len(rejected) - len(read):,} rows that {query.name} has made are dead letters themselves"
+                    f"rows that {query.name} has made are dead letters themselves: {len(rejected) - len(read):,}"
                 )
             if fragment.engine is Engine.SPARK:
                 found, unknown = late_of(context, plan.settings.text("late_topic"), fragment.dataflow.scans, query)

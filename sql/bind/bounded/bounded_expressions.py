@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.wording import counted
 from dovetail.sql.bind.bounded.clocks import clocks
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.resolve import Within, condition, translated, typed, typed_on
@@ -172,7 +173,7 @@ def _expect_one(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:
 def _expect_as_many(values: Sequence[exp.Expr], kinds: Sequence[pa.DataType], node: exp.Expr) -> None:
     if len(values) != len(kinds):
         raise SqlError(
-            f"IN compares {len(values)} with {len(kinds)} columns of the subquery",
+            f"IN compares {counted(len(values), 'value')} with {counted(len(kinds), 'column')} of the subquery",
             where=place_of(node, "a subquery"),
             fix="select as many columns as there are values: (a, b) IN (SELECT x, y FROM r), or one: SELECT x",
         )

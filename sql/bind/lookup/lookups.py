@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import Kind
+from dovetail.changelog.wording import counted
 from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.bind.clauses import event_time, is_process_time
 from dovetail.sql.bind.from_clause.from_item import FromItem
@@ -110,7 +111,8 @@ class Lookups:
         if len(definition.primary_key) != len(call.keys):
             shown = key if len(definition.primary_key) == 1 else f"({key})"
             raise SqlError(
-                f'the key of "{definition.name}" is ({key}), and {call.function} is given {len(call.keys)} values',
+                f'the key of "{definition.name}" is ({key}), and {call.function} is given '
+                f"{counted(len(call.keys), 'value')}",
                 where=place,
                 fix=f"{call.function}('{definition.name}', .., {shown})",
             )

@@ -28,6 +28,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import InternalError, SqlError, Unsupported
+from dovetail.changelog.wording import counted
 from dovetail.joins.dataflow.ports import JoinKind
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.resolve import resolved
@@ -273,7 +274,8 @@ class Subqueries:
         rows = self._rows(scope, existence)
         if existence.values and len(rows.columns) != len(existence.values):
             raise SqlError(
-                f"IN compares {len(existence.values)} with {len(rows.columns)} columns of the subquery",
+                f"IN compares {counted(len(existence.values), 'value')} with "
+                f"{counted(len(rows.columns), 'column')} of the subquery",
                 where=place_of(existence.written, clause),
                 fix="select as many columns as there are values: (a, b) IN (SELECT x, y FROM r), or one: SELECT x",
             )

@@ -12,6 +12,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dovetail.changelog.errors import FunctionFault
+from dovetail.changelog.wording import counted
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.expressions.python_functions import PythonFunction, called_in
 
@@ -86,7 +87,10 @@ class PythonCall:
     def _checked(self, result: object, rows: int) -> pa.Array:
         array, declared = self._array(result), self._function.gives
         if len(array) != rows:
-            self._break(f"gives {len(array)} values for {rows} rows", "one value for each row, None for a missing one")
+            self._break(
+                f"gives {counted(len(array), 'value')} for {counted(rows, 'row')}",
+                "one value for each row, None for a missing one",
+            )
         if not _fits(array.type, declared):
             self._break(f"gives {array.type}, and is declared to give {declared}", "RETURNS what it gives")
         return array if array.type == declared else array.cast(declared)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from sqlglot import exp
 
+from dovetail.changelog.wording import counted
 from dovetail.sql.functions.arguments import expect
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.timeplus.arrays import default_of, element_at, total
@@ -28,7 +29,7 @@ def over(arguments: Sequence[Typed]) -> tuple[exp.Expr, exp.Lambda]:
     expect("array", *lists)
     names = [parameter.name for parameter in body.tree.expressions]
     if len(names) != len(lists):
-        raise Unfit(f"takes a lambda of {len(lists)} arguments, one for each array, not of {len(names)}")
+        raise Unfit(f"takes a lambda of {counted(len(lists), 'argument')}, one for each array, not of {len(names)}")
     if len(lists) == 1:
         return lists[0].tree, body.tree
     # A name that holds all the others: a lambda inside that hides one of them hides it here too.

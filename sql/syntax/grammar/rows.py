@@ -8,6 +8,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.wording import counted
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import PARAMETER_AT
 from dovetail.sql.syntax.grammar.queries import readable_expression, select
@@ -53,7 +54,9 @@ def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[_Value, ...],
         offset = cursor.offset
         row = cursor.wrapped(lambda: _value(cursor))
         if columns and len(row) != len(columns):
-            cursor.fail(f"{len(columns)} columns are named, and this row has {len(row)} values", offset=offset)
+            cursor.fail(
+                f"this row has {counted(len(row), 'value')} for {counted(len(columns), 'column')}", offset=offset
+            )
         rows.append(row)
         if not cursor.accept(",") and not cursor.done and not cursor.at("("):
             cursor.end()
@@ -161,7 +164,7 @@ def _assignments(cursor: Cursor) -> list[tuple[str, exp.Expr]]:
     cursor.accept("ROW")
     values = cursor.wrapped(lambda: readable_expression(cursor, cursor.nested()))
     if len(values) != len(columns):
-        what = f"{len(columns)} columns are named, and there are {len(values)} values"
+        what = f"{counted(len(values), 'value')} for {counted(len(columns), 'column')}"
         cursor.fail(what, fix="give a value for each", kind=SqlError, offset=offset)
     return list(zip(columns, values, strict=True))
 

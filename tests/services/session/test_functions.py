@@ -82,7 +82,7 @@ def test_one_that_breaks_its_declaration_fails_the_query_and_says_so(session: Se
     session.run(f"CREATE MATERIALIZED VIEW broken AS {query} {algorithm}")
     assert [row[1] for row in ask("SHOW QUERIES")] == [engine]
     session.run("INSERT INTO clicks VALUES (1, 1)")
-    with pytest.raises(SqlError, match=r"the function short\(\) gives 5 values for 1 rows"):
+    with pytest.raises(SqlError, match=r"the function short\(\) gives 5 values for 1 row"):
         settle(session, "broken")
     assert [row[2] for row in ask("SHOW QUERIES")] == ["failed"]
 

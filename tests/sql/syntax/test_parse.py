@@ -306,7 +306,7 @@ class TestRows:
         assert caught.value.fix == "write 'kk5' if it is a text"
 
     def test_a_row_of_another_length(self) -> None:
-        with pytest.raises(SyntaxFault, match="2 columns are named, and this row has 1 values"):
+        with pytest.raises(SyntaxFault, match="this row has 1 value for 2 columns"):
             parse_one("INSERT INTO s (a, b) VALUES (1, 2), (3)")
 
     def test_update_and_delete(self) -> None:
