@@ -33,7 +33,7 @@ from dovetail.dictionaries.definition.secrets import password_of
 from dovetail.dictionaries.definition.tls import certificate_refused, tls_of
 from dovetail.dictionaries.idle_pool import IdlePool
 from dovetail.dictionaries.outside.outside import Outside
-from dovetail.dictionaries.sources.column_types import INSTANT, fits, fix_of_type
+from dovetail.dictionaries.sources.column_types import INSTANT, declared_type, fits, fix_of_type
 from dovetail.dictionaries.sources.source_parameters import source_parameters
 from dovetail.dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
@@ -98,7 +98,8 @@ class ClickHouseSource:
             there = arrow_type(types[column.name])
             if not fits(there, column.type):
                 raise Unsupported(
-                    f'column "{column.name}" is {types[column.name]} in ClickHouse, which does not fit {column.type}',
+                    f'column "{column.name}" is {types[column.name]} in ClickHouse, which does not fit '
+                    f"{declared_type(column.type)}",
                     where=self.where,
                     fix=fix_of_type(column.name, there),
                 )

@@ -25,26 +25,37 @@ def arrow_type(found: _Type) -> pa.DataType:
 
 
 def fits(there: pa.DataType, declared: pa.DataType) -> bool:
-    """Whether values of ``there`` can be of type ``declared``. Everything has a text."""
+    """Whether values of ``there`` can be of type ``declared``, with all digits. Everything has a text."""
+    if _loses_digits(there, declared):
+        return False
     if pa.types.is_string(declared) or pa.types.is_large_string(declared) or _family(there) == _family(declared):
         return True
     return (_family(there), _family(declared)) in _ALSO
+
+
+def _loses_digits(there: pa.DataType, declared: pa.DataType) -> bool:
+    """Whether values of ``there`` have digits behind the point that ``declared`` has no room for."""
+    if pa.types.is_decimal(there) and pa.types.is_decimal(declared):
+        return bool(there.scale > declared.scale)
+    fractions = pa.types.is_floating(there) or (pa.types.is_decimal(there) and there.scale > 0)
+    return bool(fractions and pa.types.is_integer(declared))
 
 
 def fix_of_type(column: str, there: pa.DataType) -> str:
     """How ``column`` is to be declared, whose values are of type ``there`` at the source."""
     if there == pa.string():
         return f'declare "{column}" as string'
-    return f'declare "{column}" as {_declared(there)}, or as string'
+    return f'declare "{column}" as {declared_type(there)}, or as string'
 
 
-def _declared(kind: pa.DataType) -> str:
+def declared_type(kind: pa.DataType) -> str:
+    """As CREATE DICTIONARY writes it."""
     if pa.types.is_timestamp(kind):
         return "datetime64(6)"
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision}, {kind.scale})"
     if pa.types.is_list(kind):
-        return f"array({_declared(kind.value_type)})"
+        return f"array({declared_type(kind.value_type)})"
     names = {"double": "float64", "float": "float32", "date32[day]": "date", "binary": "bytes"}
     return names.get(str(kind), str(kind))
 
