@@ -25,7 +25,7 @@ def confirmed(what: str) -> bool:
     as a whole.
     """
     try:
-        return input(f"{what}. Go on? [y/N] ").strip().lower() in {"y", "yes"}
+        return input(f"{what}. Continue? [y/N] ").strip().lower() in {"y", "yes"}
     except (StdinNotImplementedError, EOFError, OSError):
         return unasked(what)
 

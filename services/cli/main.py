@@ -92,7 +92,7 @@ def logs(
     view: Annotated[
         str | None, typer.Argument(help="After the word view: the name of one.", autocompletion=names.views)
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with the lines to come.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue with the lines to come.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="So many lines of the past.")] = 100,
 ) -> None:
     """Show the log of a component, or what a view alone has to say, with batch and time, whoever runs it."""

@@ -37,7 +37,7 @@ def confirmed(what: str) -> bool:
     if not sys.stdin.isatty():
         return unasked(what)
     try:
-        return typer.confirm(f"{what}. Go on?", err=True)
+        return typer.confirm(f"{what}. Continue?", err=True)
     except typer.Abort:
         return False
 

@@ -112,5 +112,5 @@ def _announcement(settings: Settings, listener: socket.socket, service: Service)
     scheme = "http" if settings.serve_tls_certificate is None else "https"
     who = "for users with a token"
     if service.authenticator.is_open:
-        who = "open to all who reach it: dovetail user add makes it ask who they are"
+        who = "no login required: dovetail user add NAME --role admin makes it ask for a token"
     return f"listening at {scheme}://{address_of(listener)}, {who}"

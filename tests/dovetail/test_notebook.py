@@ -128,7 +128,7 @@ def test_what_the_line_says() -> None:
 
 @pytest.mark.parametrize(("answer", "agrees"), [("y", True), ("Yes ", True), ("", False), ("no", False)])
 def test_what_goes_with_a_drop_is_asked(answer: str, agrees: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builtins.input", lambda question: answer if question.endswith("Go on? [y/N] ") else "")
+    monkeypatch.setattr("builtins.input", lambda question: answer if question.endswith("Continue? [y/N] ") else "")
     assert confirmed("DROP STREAM s CASCADE also drops view v") is agrees
 
 

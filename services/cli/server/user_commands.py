@@ -34,5 +34,8 @@ def list_users(output: Format) -> None:
 def revoke(name: str) -> None:
     screen = Screen()
     with reporting_errors(screen):
-        UserFile.of(found_settings(say=screen.note)).revoke(name)
-        screen.note(f'the token of "{name}" is worth nothing any more', style="green")
+        left = UserFile.of(found_settings(say=screen.note)).revoke(name)
+        screen.note(f'the token of "{name}" is not accepted any more', style="green")
+        if not any(user.role is Role.ADMIN for user in left):
+            nobody = "no admin is left" if left else "no user is left, and nobody can sign in"
+            screen.note(f"{nobody}: dovetail user add NAME --role admin", style="yellow")

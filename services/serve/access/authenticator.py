@@ -12,7 +12,9 @@ from dovetail.services.serve.refusals import RequestRefused
 _LOG = logging.getLogger("dovetail.serve")
 ANONYMOUS_ADMIN = User("everybody", Role.ADMIN)
 """Who asks where no user was ever added."""
-_BACK = "put it back, or make another one: dovetail user add NAME --role admin"
+_NEW_ADMIN = "dovetail user add NAME --role admin"
+_TOKEN = "dovetail user add NAME --role reader"
+_BACK = f"put it back, or make another one: {_NEW_ADMIN}"
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dovetail"'}
 
 
@@ -35,8 +37,11 @@ class Authenticator:
         users = self._current()
         if users is None:
             return ANONYMOUS_ADMIN
+        if not users:
+            raise _refused("no user is left, and nobody can sign in", f"make one: {_NEW_ADMIN}")
         if authorization is None:
-            raise _refused("the request names no user", 'add the header "Authorization: Bearer <token>"')
+            fix = f'add the header "Authorization: Bearer <token>"; {_TOKEN} prints a token'
+            raise _refused("the request names no user", fix)
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise _refused("the request has no bearer token", 'the header is written "Authorization: Bearer <token>"')
@@ -44,7 +49,7 @@ class Authenticator:
         if user is None:
             raise _refused(
                 "the token is of no user: it was revoked, or never given",
-                "ask an admin for another one: dovetail user add NAME --role reader",
+                f"ask an admin for another one: {_TOKEN}",
             )
         return user
 
@@ -53,7 +58,7 @@ class Authenticator:
         users = self._current()
         if users is None if user is ANONYMOUS_ADMIN else user in (users or ()):
             return
-        raise _refused("the token was revoked", "ask an admin for another one: dovetail user add NAME --role reader")
+        raise _refused("the token was revoked", f"ask an admin for another one: {_TOKEN}")
 
     def _current(self) -> tuple[User, ...] | None:
         """None: there never was a file, and none is named. Raises RequestRefused while one is away that was or is."""

@@ -96,8 +96,8 @@ class UserFile:
         self._change(added)
         return token
 
-    def revoke(self, name: str) -> None:
-        """From now on the token of this user is worth nothing. Raises StackError where there is no such user."""
+    def revoke(self, name: str) -> Sequence[User]:
+        """The users who are left; from now on the token of this one is refused. Raises StackError for no user."""
 
         def left(users: Sequence[User]) -> list[User]:
             names = [user.name for user in users]
@@ -106,9 +106,9 @@ class UserFile:
                 raise StackError(f'there is no user "{name}"', where=str(self.path), fix=fix)
             return [user for user in users if user.name != name]
 
-        self._change(left)
+        return self._change(left)
 
-    def _change(self, changed: Callable[[Sequence[User]], list[User]]) -> None:
+    def _change(self, changed: Callable[[Sequence[User]], list[User]]) -> Sequence[User]:
         """A reader sees the users of before or of after; no other process changes them meanwhile."""
         with locked(self.path.with_suffix(".lock")):
             users = changed(self._found() or ())
@@ -120,6 +120,7 @@ class UserFile:
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(self.path)
+        return users
 
 
 def owner_of(token: str, users: Sequence[User]) -> User | None:

@@ -18,7 +18,8 @@ from dovetail.sql.syntax.parameters.bound_literals import Arguments
 from dovetail.sql.syntax.parse import parse
 from dovetail.sql.syntax.statements import Statement, opening_words
 
-TEXTS = ("text/plain", "application/sql")
+TEXTS = ("text/plain", "application/sql", "application/x-www-form-urlencoded")
+"""The last is what curl says of a text that is given by --data: it is read as it is."""
 _TRUTHS = ("agree", "until_idle", "single")
 _MEMBERS = ("sql", *_TRUTHS, "arguments")
 

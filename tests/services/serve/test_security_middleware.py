@@ -21,6 +21,7 @@ from dovetail.services.serve.access.users import UserFile
 from dovetail.services.serve.process import expect_protected
 from dovetail.services.serve.routes import ENDPOINTS
 from dovetail.services.serve.security_middleware import FORM_TYPES, PAGE_HEADER, is_loopback
+from dovetail.services.serve.statements.script import TEXTS
 from dovetail.services.session.statement_table import role_of
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Statement
@@ -143,7 +144,7 @@ def test_what_a_form_can_send_a_browser_does_not_have_done(world: World, path: s
     assert rows_of(world.sql("SHOW VIEWS")) == []
 
 
-@pytest.mark.parametrize("kind", [one for one in FORM_TYPES if one != "text/plain"])
+@pytest.mark.parametrize("kind", [one for one in FORM_TYPES if one not in TEXTS])
 def test_a_form_is_refused_whoever_sends_it(world: World, kind: str) -> None:
     response = world.sql("CREATE VIEW v AS SELECT 1 AS a", **{"Content-Type": kind})
     assert response.status_code == 415
@@ -348,8 +349,15 @@ def test_a_token_is_shown_once_and_kept_nowhere(world: World, monkeypatch: pytes
     again = CliRunner().invoke(app, ["user", "add", "ann", "--role", "reader"])
     assert (again.exit_code, "dovetail user revoke ann" in again.stderr) == (1, True)
     assert CliRunner().invoke(app, ["user", "revoke", "anne"]).exit_code == 1
-    assert CliRunner().invoke(app, ["user", "revoke", "ann"]).exit_code == 0
-    assert world.sql("SHOW VIEWS", Authorization=f"Bearer {token}").status_code == 401
+    revoked = CliRunner().invoke(app, ["user", "revoke", "ann"])
+    assert revoked.exit_code == 0
+    assert "no user is left, and nobody can sign in: dovetail user add NAME --role admin" in revoked.stderr
+    refused = world.sql("SHOW VIEWS", Authorization=f"Bearer {token}")
+    assert refused.status_code == 401
+    assert error_of(refused)["fix"] == "make one: dovetail user add NAME --role admin"
+    made = CliRunner().invoke(app, ["user", "add", "bob", "--role", "reader"])
+    assert world.sql("SHOW VIEWS", Authorization=f"Bearer {made.stdout.strip()}").status_code == 200
+    assert "dovetail user add NAME --role reader" in error_of(world.sql("SHOW VIEWS"))["fix"]
 
 
 @pytest.mark.parametrize("name", ["", "-x", "a b", "<b>", "a" * 65, "a\n"])

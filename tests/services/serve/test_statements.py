@@ -181,7 +181,7 @@ def test_whoever_accepts_no_form_of_the_answer_is_told_which_there_are(world: Wo
     ("body", "kind", "status", "said"),
     [
         ("", "text/plain", 400, "there is no statement"),
-        ("SELECT 1", "application/x-www-form-urlencoded", 415, "the body is"),
+        ("SELECT 1", "multipart/form-data", 415, "the body is"),
         ("SELECT 1", "text/plain; charset=utf-16", 415, "the body is"),
         ("SELECT '\x07'", "text/plain", 400, "U+0007"),
         ("SELECT\n \x00 1", "text/plain", 400, "U+0000"),
@@ -203,6 +203,20 @@ def test_a_body_that_is_none(world: World, body: str | bytes, kind: str, status:
     assert response.status_code == status
     assert said in error_of(response)["what"]
     assert "<" not in response.text
+
+
+def test_a_statement_is_taken_as_curl_sends_it(world: World) -> None:
+    """``curl --data "SHOW VIEWS" ../v1/sql``. A browser would send the same type for any page's form."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    def asked(**headers: str) -> int:
+        ask = world.with_client(lambda client: client.post("/v1/sql", content="SHOW VIEWS", headers=form | headers))
+        assert isinstance(ask, httpx.Response)
+        return ask.status_code
+
+    assert asked() == 200
+    assert asked(**{"Sec-Fetch-Mode": "cors"}) == 415
+    assert asked(**{"Upgrade-Insecure-Requests": "1"}) == 415
 
 
 def test_a_control_character_is_told_with_its_place(world: World) -> None:

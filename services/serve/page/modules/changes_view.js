@@ -74,7 +74,7 @@ export class ChangesView {
 
   toggle() {
     this.paused = !this.paused;
-    say(this.pause, this.paused ? "Go on" : "Pause");
+    say(this.pause, this.paused ? "Continue" : "Pause");
     this.pause.setAttribute("aria-pressed", String(this.paused));
     if (!this.paused) this.take();
     this.stale = true;

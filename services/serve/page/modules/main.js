@@ -83,7 +83,7 @@ async function start() {
   for (const [path, { title }] of Object.entries(PANELS)) nav.append(h("a", { href: `#/${path}`, "data-path": path }, title));
   const user = await login();
   const leave = !user.open && h("button", { click: logout }, "Leave");
-  document.getElementById("user").append(user.open ? "open to all who reach it" : `${user.name}, ${user.role}`, leave || "");
+  document.getElementById("user").append(user.open ? "no login required" : `${user.name}, ${user.role}`, leave || "");
   addEventListener("hashchange", open);
   await open();
 }

@@ -49,12 +49,12 @@ function asked(before, error) {
           resolve("again");
         },
       },
-      h("h1", {}, "Who asks?"),
+      h("h1", {}, "Sign in"),
       told,
       h("label", { for: "token" }, "token"),
       field,
       h("p", { class: "faint" }, "An admin gives one: dovetail user add NAME --role reader. It is kept until this tab is closed."),
-      h("button", { class: "main", type: "submit" }, "Go on"),
+      h("button", { class: "main", type: "submit" }, "Sign in"),
     );
     const dialog = h("dialog", { "aria-label": "token", cancel: (event) => event.preventDefault() }, form);
     remember("");

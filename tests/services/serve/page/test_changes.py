@@ -66,7 +66,7 @@ def test_while_it_is_paused_changes_wait(opened: Opened, shop: Shop) -> None:
     shop.order((70, "tea", 1.0), (71, "tea", 2.0))
     expect(page.get_by_role("status").filter(has_text="2 wait")).to_be_visible()
     assert texts(page) == before
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(rows(page)).to_have_count(len(before) + 2)
     assert {one[1] for one in texts(page)[:2]} == {"70", "71"}  # of which partition comes first is left open
 
