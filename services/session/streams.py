@@ -16,6 +16,7 @@ from dovetail.services.session.context import Context
 from dovetail.services.session.creation_notes import creation_notes
 from dovetail.services.session.drop import expect_disposable
 from dovetail.services.session.generated import enter
+from dovetail.services.session.if_not_exists import exists_already
 from dovetail.services.session.result import Done
 from dovetail.services.session.schemas.columns_of_schema import with_columns
 from dovetail.services.session.schemas.registration import expect_schema
@@ -42,7 +43,7 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
     """An own stream gets a topic of its name; an external one finds its topic there. Records that are there stay."""
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.noun} {statement.name} exists already{_differences(existing.definition, statement)}")
+        return exists_already(existing, differences(existing.definition, statement))
     context.catalog.expect_free(statement)
     if statement.of_schema:
         statement = with_columns(context, statement)
@@ -82,7 +83,7 @@ def _over_own_topic(context: Context, statement: CreateStream, existing: Relatio
     return Done(f"{_created(statement, existing)}{beside}{creation_notes(statement)}")
 
 
-def _differences(existing: RelationDefinition, wanted: CreateStream) -> str:
+def differences(existing: RelationDefinition, wanted: CreateStream) -> str:
     """In which columns a stream is another one than was asked for; '' where the columns come from a schema."""
     if not isinstance(existing, CreateStream) or wanted.of_schema:
         return ""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.wording import counted
 from dovetail.services.session.context import Context
+from dovetail.services.session.if_not_exists import exists_already
 from dovetail.services.session.result import Done
 from dovetail.services.session.rows import insert_answer, snapshot_for
 from dovetail.services.session.schemas.type_texts import type_text
-from dovetail.services.session.streams import create_stream
+from dovetail.services.session.streams import create_stream, differences
+from dovetail.sql.catalog import Relation
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.syntax.grammar.hints.filled_forms import written
 from dovetail.sql.syntax.parse import parse_one
@@ -24,7 +26,7 @@ def create_table_as(context: Context, statement: CreateTableAs) -> Done:
     """
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.noun} {statement.name} exists already")
+        return exists_already(existing, _difference(context, statement, existing))
     snapshot = snapshot_for(context.catalog, statement.name, Rules.RISINGWAVE, statement.query)
     created = create_stream(context, table_of(statement, snapshot))
     inserted = insert_answer(context, statement.name, (), snapshot)
@@ -32,6 +34,15 @@ def create_table_as(context: Context, statement: CreateTableAs) -> Done:
         f"{created.text}; {inserted.text}, those that the query gives now: CREATE MATERIALIZED VIEW goes on with what "
         "comes later"
     )
+
+
+def _difference(context: Context, statement: CreateTableAs, existing: Relation) -> str:
+    """In columns alone: the rows are those of another moment. What the query reads may be gone since the first time."""
+    try:
+        snapshot = snapshot_for(context.catalog, statement.name, Rules.RISINGWAVE, statement.query)
+    except SqlError:
+        return ""
+    return differences(existing.definition, table_of(statement, snapshot))
 
 
 def table_of(statement: CreateTableAs, snapshot: Snapshot) -> CreateStream:

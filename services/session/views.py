@@ -28,6 +28,7 @@ from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
 from dovetail.services.session.drop import await_gone, clear, expect_disposable
 from dovetail.services.session.generated import ensure_clock
+from dovetail.services.session.if_not_exists import defined_otherwise, exists_already
 from dovetail.services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
 from dovetail.services.session.result import Done
 from dovetail.services.session.rows import write_rows
@@ -55,7 +56,8 @@ def create_view(context: Context, statement: CreateView) -> Done:
     """
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.noun} {statement.name} exists already")
+        other = isinstance(existing.definition, CreateView) and not _same(statement, existing)
+        return exists_already(existing, defined_otherwise(existing) if other else "")
     altered = existing if existing is not None and _is_alterable(statement, existing) else None
     if altered is None:
         context.catalog.expect_free(statement)

@@ -28,6 +28,7 @@ from dovetail.services.session.dictionaries.sources import (
     resources,
     used_streams,
 )
+from dovetail.services.session.if_not_exists import difference, exists_already
 from dovetail.services.session.result import Done
 from dovetail.sql.catalog import What
 from dovetail.sql.syntax.parse import as_shown, parse_one
@@ -44,7 +45,7 @@ def create_dictionary(context: Context, statement: CreateDictionary) -> Done:
     """The source is asked once, so that a wrong password or a missing table is said here and not by a worker."""
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
-        return Done(f"{existing.noun} {statement.name} exists already")
+        return exists_already(existing, difference(existing, statement))
     made = _with_columns(context, statement)
     definition = definition_of(made)
     check_source(context, definition)

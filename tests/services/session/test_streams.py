@@ -235,6 +235,28 @@ def test_names_are_unique(session: Session) -> None:
     ]
 
 
+FUNCTION = "CREATE FUNCTION IF NOT EXISTS f(x int64) RETURNS int64 LANGUAGE python AS $$def f(x): return x$$"
+
+
+@pytest.mark.parametrize(
+    ("made", "other", "said"),
+    [
+        ("CREATE VIEW IF NOT EXISTS v AS SELECT 1 AS a", "SELECT 1 => SELECT 2", "with another definition"),
+        (FUNCTION, "return x => return -x", "with another definition"),
+        ("CREATE TABLE IF NOT EXISTS v AS SELECT 1 AS a", "AS a => AS b", "without b, with a"),
+    ],
+)
+def test_what_exists_already_in_another_form_is_told(session: Session, made: str, other: str, said: str) -> None:
+    session.run(made)
+    [same] = session.run(made)
+    assert isinstance(same, Done)
+    assert same.text.endswith("exists already")
+    before, after = other.split(" => ")
+    [told] = session.run(made.replace(before, after))
+    assert isinstance(told, Done)
+    assert f"exists already, {said}" in told.text
+
+
 @pytest.mark.parametrize(
     ("ddl", "what", "fix"),
     [
