@@ -107,13 +107,17 @@ class BrokerAddress:
         return self.servers
 
 
-def _plain(server: str) -> tuple[str, str]:
-    """Host and port of a server, as one form of several that are the same."""
+def host_and_port(server: str) -> tuple[str, str]:
     address = server.strip().lower().rpartition("://")[2]
     host, colon, port = address.rpartition(":")
     if not colon or address.endswith("]"):
         host, port = address, _PORT
-    host = host.strip("[]")
+    return host.strip("[]"), port
+
+
+def _plain(server: str) -> tuple[str, str]:
+    """Host and port of a server, as one form of several that are the same."""
+    host, port = host_and_port(server)
     return "localhost" if host in _HERE else host, port
 
 

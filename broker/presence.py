@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +10,15 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError
 
 from dovetail.broker import clients
-from dovetail.broker.address import BrokerAddress
+from dovetail.broker.address import BrokerAddress, host_and_port
 from dovetail.broker.errors import BrokerError, BrokerFault, answer
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.changelog.work.supervised_thread import PeriodicThread
 
 _ANSWER_S = 2.0
 _ATTEMPT_S = 5.0
+_REFUSED_S = 3.0
+_REFUSED_POLL_S = 0.1
 _LOOK_S = 1.0
 _LOOK_ANSWER_S = 3.0
 _SILENT_S = 4.0
@@ -56,6 +59,33 @@ def await_broker(brokers: BrokerAddress, timeout_s: float, process: str) -> None
             raise ServiceUnavailable(
                 f"no broker answered at {brokers} within {timeout_s:g} s: {found.reason}", where=process, fix=found.fix
             )
+
+
+def expect_listening(brokers: BrokerAddress, timeout_s: float) -> None:
+    """Raises ServiceUnavailable where all of them refuse connections for so long, or longer than a start takes. One
+    that is reached and silent is left to the call that waits for it.
+    """
+    wait_s = min(timeout_s, _REFUSED_S)
+    deadline = time.monotonic() + wait_s
+    while all(map(_refuses, brokers.each)):
+        if time.monotonic() > deadline:
+            raise ServiceUnavailable(
+                f"Kafka does not answer within {wait_s:g} s: nothing listens there, the connection is refused",
+                where=f"brokers {brokers}",
+                fix=_START,
+            )
+        time.sleep(_REFUSED_POLL_S)
+
+
+def _refuses(server: str) -> bool:
+    host, port = host_and_port(server)
+    try:
+        socket.create_connection((host, int(port)), _ANSWER_S).close()
+    except ConnectionRefusedError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def no_answer(brokers: BrokerAddress, timeout_s: float) -> NoAnswer | None:

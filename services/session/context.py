@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from dovetail.broker.address import BrokerAddress
+from dovetail.broker.presence import expect_listening
 from dovetail.broker.topic_shapes import TopicAdmin
 from dovetail.changelog.errors import Unsupported
 from dovetail.changelog.wording import counted
@@ -79,14 +80,20 @@ class Context:
             self.say(f"{rejected} of {counted(records, 'record')} of {topic} could not be used: left out")
 
     @cached_property
+    def reached(self) -> BrokerAddress:
+        """The brokers, which take connections. Raises ServiceUnavailable soon where they refuse them."""
+        expect_listening(self.brokers, self.settings.broker_timeout_s)
+        return self.brokers
+
+    @cached_property
     def topics(self) -> TopicAdmin:
-        return TopicAdmin(self.brokers, self.settings.broker_timeout_s)
+        return TopicAdmin(self.reached, self.settings.broker_timeout_s)
 
     @cached_property
     def writer(self) -> TopicWriter:
         from dovetail.broker.topic_writer import TopicWriter
 
-        return TopicWriter(self.brokers, self.settings.broker_timeout_s)
+        return TopicWriter(self.reached, self.settings.broker_timeout_s)
 
     @cached_property
     def commander(self) -> Commander:
@@ -99,7 +106,7 @@ class Context:
         """``broker.reader.read_topic`` of these brokers: what a topic holds."""
         from dovetail.broker.reader import read_topic
 
-        return partial(read_topic, self.brokers)
+        return partial(read_topic, self.reached)
 
     def place(self, location: str) -> Storage:
         """Where a checkpoint is, as settings and the catalog name it."""

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName
+from dovetail.runtime.settings import Settings
 from dovetail.services.cli.row_format import Format
 from dovetail.services.cli.show import Screen
 from dovetail.services.session import Done, Live, Rows, Session, Text
@@ -359,6 +360,14 @@ def test_unknown_names_come_with_a_suggestion(session: Session) -> None:
     assert failure(session, "SELECT * FROM table(order)").fix == 'did you mean "orders"?'
     assert isinstance(failure(session, "PAUSE nothing"), UnknownName)
     assert isinstance(failure(session, "SYSTEM RELOAD DICTIONARY nothing"), UnknownName)
+
+
+def test_a_refused_connection_is_told_soon() -> None:
+    with Session(Settings(broker_timeout_s=600), Catalog.open("sqlite://"), BrokerAddress("127.0.0.1:1")) as session:
+        error = failure(session, "CREATE STREAM s (id int64)")
+        assert isinstance(error, ServiceUnavailable)
+        assert error.what == "Kafka does not answer within 3 s: nothing listens there, the connection is refused"
+        assert "dovetail up starts it" in error.fix
 
 
 def test_a_broker_that_is_down_is_told_within_the_wait(stack: Stack) -> None:
