@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import pyarrow as pa
@@ -49,6 +49,7 @@ class Column:
 
     ``record_time``: the time of the record is taken there instead, or, of a PROCTIME() column, always.
     ``former``: what records of before may call it; such a member counts where a record has none of its name.
+    ``declared``: the name of its type where that is one of several of texts: ``json``, ``ipv4``.
     ``form``: of its texts, one of ``changelog.formats.text_forms``; '': any text.
     """
 
@@ -59,6 +60,7 @@ class Column:
     record_time: RecordTime | None = None
     former: tuple[str, ...] = ()
     form: str = ""
+    declared: str = field(default="", compare=False, repr=False)
 
 
 class RecordPart(StrEnum):

@@ -81,6 +81,8 @@ _SIMPLE: Mapping[str, pa.DataType] = {
     "time without time zone": pa.time64("us"),
     "timestamp without time zone": LOCAL,
 }
+SHOWN_AS_DECLARED = frozenset({"json", "ipv4", "ipv6"})
+"""Names of texts that say what is in them, though nothing looks at that."""
 _BY_RULES: Mapping[Rules, Mapping[str, pa.DataType]] = {
     Rules.TIMEPLUS: {"int8": pa.int8(), "float": pa.float32(), "timestamp": INSTANT},
     Rules.RISINGWAVE: {"int8": pa.int64(), "float": pa.float64(), "timestamp": LOCAL},
@@ -261,9 +263,9 @@ _NAMES: Mapping[Rules, Mapping[pa.DataType, str]] = {
 
 
 def type_shown(column: Column | Included, rules: Rules) -> str:
-    """The type of a column as it is declared: ``jsonb`` of texts that are documents."""
-    form = column.form if isinstance(column, Column) else ""
-    return form or display(column.type, rules)
+    """The type of a column as it is declared: ``jsonb`` of texts that are documents, ``json`` of texts of them."""
+    told = column.form or column.declared if isinstance(column, Column) else ""
+    return told or display(column.type, rules)
 
 
 def display(data_type: pa.DataType, rules: Rules) -> str:

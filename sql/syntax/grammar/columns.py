@@ -24,7 +24,7 @@ from dovetail.sql.syntax.record_columns import declared_part
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import Index
 from dovetail.sql.syntax.type_names import type_name
-from dovetail.sql.syntax.types import INSTANT, arrow_type, is_type
+from dovetail.sql.syntax.types import INSTANT, SHOWN_AS_DECLARED, arrow_type, is_type
 
 _CLOCKS = ("NOW", "NOW64", "CURRENT_TIMESTAMP", "PROCTIME")
 COLUMN_LIST = "the column list"
@@ -184,7 +184,10 @@ def _column(cursor: Cursor, found: Elements) -> None:
     computed = cursor.at("AS")
     written = None if computed else type_name(cursor)
     data_type = INSTANT if written is None else arrow_type(cursor, written, found.rules)
-    column = Column(name, data_type, form=written.name if written is not None and written.name in TEXT_FORMS else "")
+    word = "" if written is None else written.name
+    column = Column(
+        name, data_type, form=word if word in TEXT_FORMS else "", declared=word if word in SHOWN_AS_DECLARED else ""
+    )
     while not cursor.at(",", ")"):
         column = _with_option(cursor, column, found)
     part = declared_part(cursor, column, offset) if found.rules is Rules.TIMEPLUS else None

@@ -132,6 +132,12 @@ def test_streams_are_listed_and_described(session: Session, ask: Ask) -> None:
     ]
 
 
+def test_types_are_shown_as_they_were_declared(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (a json, b ipv4, c uuid, d string); CREATE TABLE t (a json, b jsonb, c varchar)")
+    assert [row[1] for row in ask("DESCRIBE s")] == ["json", "ipv4", "uuid", "string", "datetime64(3, 'UTC')"]
+    assert [row[1] for row in ask("DESCRIBE t")] == ["json", "jsonb", "varchar"]
+
+
 def test_a_name_in_another_letter_case_means_the_same_relation(session: Session, ask: Ask) -> None:
     session.run("CREATE TABLE users (k INT PRIMARY KEY)")
     assert ask("DESCRIBE USERS") == ask("DESCRIBE users")
