@@ -37,5 +37,5 @@ def revoke(name: str) -> None:
         left = UserFile.of(found_settings(say=screen.note)).revoke(name)
         screen.note(f'the token of "{name}" is not accepted any more', style="green")
         if not any(user.role is Role.ADMIN for user in left):
-            nobody = "no admin is left" if left else "no user is left, and nobody can sign in"
+            nobody = "no admin remains" if left else "no user remains, so no one can sign in"
             screen.note(f"{nobody}: dovetail user add NAME --role admin", style="yellow")

@@ -38,7 +38,7 @@ class Authenticator:
         if users is None:
             return ANONYMOUS_ADMIN
         if not users:
-            raise _refused("no user is left, and nobody can sign in", f"make one: {_NEW_ADMIN}")
+            raise _refused("no user remains, so no one can sign in", f"make one: {_NEW_ADMIN}")
         if authorization is None:
             fix = f'add the header "Authorization: Bearer <token>"; {_TOKEN} prints a token'
             raise _refused("the request names no user", fix)

@@ -108,8 +108,8 @@ def _expect_known(context: Context, place: Path, query: SavedQuery) -> None:
     identity = origin_of(query.engine, query.checkpoint, kept).identity
     if is_lost(query.committed, committed_now(context.brokers, identity, query.committed)):
         raise CheckpointMismatch(
-            f'the broker has forgotten how far "{query.name}" had come: the view was dropped since, or was away for'
-            " longer than offsets are kept",
+            f'the backup cannot be continued: "{query.name}" was dropped since, or was away for longer than the broker'
+            " keeps offsets, and a backup undoes neither",
             where=f"consumer group {identity}",
             fix="create the view again; WITH DATA at the end of the statement begins with an empty topic",
         )

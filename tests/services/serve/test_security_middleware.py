@@ -351,7 +351,7 @@ def test_a_token_is_shown_once_and_kept_nowhere(world: World, monkeypatch: pytes
     assert CliRunner().invoke(app, ["user", "revoke", "anne"]).exit_code == 1
     revoked = CliRunner().invoke(app, ["user", "revoke", "ann"])
     assert revoked.exit_code == 0
-    assert "no user is left, and nobody can sign in: dovetail user add NAME --role admin" in revoked.stderr
+    assert "no user remains, so no one can sign in: dovetail user add NAME --role admin" in revoked.stderr
     refused = world.sql("SHOW VIEWS", Authorization=f"Bearer {token}")
     assert refused.status_code == 401
     assert error_of(refused)["fix"] == "make one: dovetail user add NAME --role admin"

@@ -182,6 +182,13 @@ def test_insert_select(session: Session, ask: Ask) -> None:
     )
 
 
+def test_a_value_of_another_type_is_told_with_the_types_of_the_columns(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (name string, n int)")
+    refused = failure(session, "INSERT INTO s (name, n) VALUES ('a', 'xx')")
+    assert refused.fix == "give a value of the type of its column: DESCRIBE s"
+    assert ("n", "int32") in [row[:2] for row in ask("DESCRIBE s")]
+
+
 def test_a_table_is_filled_by_a_query(session: Session, ask: Ask) -> None:
     session.run("CREATE TABLE t (id int PRIMARY KEY, v numeric(10, 2)); INSERT INTO t VALUES (1, 1.5), (2, NULL)")
     [made] = session.run("CREATE TABLE u (k) AS SELECT id, v * 2 AS w FROM t")

@@ -68,7 +68,6 @@ _PIECES = table(
 _NOT_RELOADED = (
     "leave it out: a materialized view follows its inputs by itself; of a dictionary SYSTEM RELOAD DICTIONARY d"
 )
-_DROPPED = "CREATE it again, which reads its topic again; of a view backed up before RESTORE VIEW v FROM 'folder'"
 _PIVOTED = "SELECT k, sum(CASE WHEN kind = 'a' THEN n END) AS a FROM s GROUP BY k"
 _NO_PROGRAMS = (
     "leave it out: there are no procedures, cursors or prepared statements. Values are given beside a statement: "
@@ -79,6 +78,11 @@ _TOPICS = "DROP STREAM s leaves the topic with its records, and CREATE STREAM s 
 _FOLLOWED = "dovetail tail v, in a shell; or SELECT * FROM v EMIT CHANGES; docs/serve.md has changes over HTTP"
 _SCRIPTS = "dovetail run file.sql, in a shell, runs the statements of a file"
 _ADDED = "leave it out: there are no plugins. A function of your own: CREATE FUNCTION, docs/python-functions.md"
+
+_DROPPED = (
+    "CREATE it again: without WITH DATA in the DROP its records are still in their topic, which a stream or table reads"
+    " again from the beginning; a view computes its rows again, CREATE MATERIALIZED VIEW .. WITH DATA"
+)
 
 OTHERS: Mapping[str, str] = {
     "SET ROLE": _USERS,
@@ -98,7 +102,7 @@ OTHERS: Mapping[str, str] = {
     **dict.fromkeys(("FETCH", "CLOSE", "IF", "WHILE", "LOOP", "RETURN"), _NO_PROGRAMS),
     **dict.fromkeys(("ATTACH", "DETACH"), _TOPICS),
     **dict.fromkeys(("RENAME", "EXCHANGE", "SECURITY"), _NAMED),
-    "UNDROP": _DROPPED,
+    **dict.fromkeys(("UNDROP", "UNDELETE"), _DROPPED),
     **dict.fromkeys(("LISTEN", "NOTIFY", "UNLISTEN", "SUBSCRIBE", "UNSUBSCRIBE", "TAIL", "WATCH"), _FOLLOWED),
     **dict.fromkeys(("RUN", "SOURCE"), _SCRIPTS),
     **dict.fromkeys(("INSTALL", "UNINSTALL", "ADD", "REMOVE"), _ADDED),
