@@ -51,12 +51,14 @@ def choice(value: str, choices: Iterable[str]) -> str:
     return f"{question}one of: {', '.join(listed)}"
 
 
-def suggestion(name: str, known: Iterable[str], listing: str = "") -> str:
-    """``did you mean "x"?``, else what there is: ``listing`` names the statement or page that lists it."""
+def suggestion(name: str, known: Iterable[str], listing: str = "", nothing: str = "there are none yet") -> str:
+    """``did you mean "x"?``, else what there is: ``listing`` names the statement or page that lists it, ``nothing``
+    what is said where there is none.
+    """
     candidates = sorted(known)
     best = nearest(name, candidates)
     if best is not None:
         return f'did you mean "{best}"?'
     if listing:
         return listing
-    return f"there are: {', '.join(candidates)}" if candidates else "there are none yet"
+    return f"there are: {', '.join(candidates)}" if candidates else nothing

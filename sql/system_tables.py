@@ -54,6 +54,27 @@ Rates are shares of 1, ``loading_duration`` is in seconds.
 SYSTEM_TABLES: Mapping[str, pa.Schema] = {f"{DATABASE}.dictionaries": DICTIONARIES}
 """Name, as it is written after FROM, and columns."""
 
+_LISTS = {
+    **dict.fromkeys(("tables", "streams", "sources", "pg_tables", "rw_tables", "pg_class"), "SHOW STREAMS"),
+    **dict.fromkeys(("views", "materialized_views", "pg_views", "pg_matviews", "rw_materialized_views"), "SHOW VIEWS"),
+    **dict.fromkeys(("columns", "pg_attribute", "rw_columns"), "DESCRIBE s, of each stream and view"),
+    **dict.fromkeys(("functions", "routines", "pg_proc"), "SHOW FUNCTIONS"),
+    **dict.fromkeys(("databases", "schemata", "schemas", "pg_namespace", "pg_database"), "SHOW SCHEMAS"),
+    **dict.fromkeys(("settings", "pg_settings"), "SHOW SETTINGS"),
+    **dict.fromkeys(("processes", "query_log", "queries", "pg_stat_activity"), "SHOW QUERIES"),
+    **dict.fromkeys(("indexes", "pg_indexes", "rw_indexes"), "SHOW INDEXES"),
+    **dict.fromkeys(("users", "roles", "pg_user", "pg_roles"), "dovetail user list, in a shell"),
+}
+_OF_SYSTEMS = (DATABASE, "information_schema", "pg_catalog", "rw_catalog")
+
+
+def listed_by(name: str) -> str:
+    """The statement that lists what other systems have in a table of this name; '' where it is the name of none."""
+    *before, last = name.lower().split(".")
+    is_of_system = (before[-1:] == [] and last.startswith(("pg_", "rw_"))) or set(before) & set(_OF_SYSTEMS)
+    return _LISTS.get(last, "SHOW STREAMS, SHOW VIEWS and DESCRIBE s") if is_of_system else ""
+
+
 DEAD_LETTERS = DEAD_LETTER_SCHEMA.append(pa.field("replayed_at", DEAD_LETTER_SCHEMA.field("rejected_at").type))
 """``table(v.dead_letter)``: the records that a query could not use; ``replayed_at`` of those that were put back."""
 

@@ -17,6 +17,9 @@ from dovetail.sql.functions.translate import Dialect
 from dovetail.sql.syntax.faults import SCRIPT, place
 from dovetail.sql.syntax.record_columns import DECLARATIONS
 
+_NO_COLUMNS = "name what has it, SELECT .. FROM s; a call has brackets, now(); a text stands in single quotes"
+"""For a query that reads nothing."""
+
 HIDDEN_TABLE = "#"
 """What the aliases begin with of tables that the query does not name: dict_get looks them up."""
 
@@ -108,7 +111,7 @@ class Scope:
             choices = ", ".join(dict.fromkeys(f"{one.table}.{one.name}" for one in halves if not one.spent))
             raise UnknownName(f'column "{column.name}" is ambiguous', where=where, fix=f"write one of: {choices}")
         if column.table and not any(_same(column.table, table) for table in self.tables):
-            fix = suggestion(column.table, self.tables)
+            fix = suggestion(column.table, self.tables, nothing=f"FROM {column.table}")
             raise UnknownName(f'there is no "{column.table}" in FROM', where=where, fix=fix)
         known = [
             candidate.name
@@ -122,7 +125,7 @@ class Scope:
         )
         declared = DECLARATIONS.get(column.name)
         of_record = f"declare it: ALTER STREAM .. ADD COLUMN {column.name} {declared}"
-        fix = of_record if declared else suggestion(column.name, set(known))
+        fix = of_record if declared else suggestion(column.name, set(known), nothing=_NO_COLUMNS)
         if column.this.args.get("quoted") and not column.table:
             fix = f"{fix}; a text is written in single quotes: {exp.Literal.string(column.name).sql()}"
         raise UnknownName(what, where=where, fix=fix)

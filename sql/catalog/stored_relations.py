@@ -14,6 +14,7 @@ from dovetail.sql.catalog.metadata_tables import RELATIONS, USES
 from dovetail.sql.catalog.records import FormerDefinition, Relation, RelationDefinition, What
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateIndex, CreateStream, CreateView, Index
+from dovetail.sql.system_tables import listed_by
 
 _FEW = 12
 """Up to so many names are listed in an error."""
@@ -103,7 +104,7 @@ def meant(name: str, known: Collection[str]) -> str | None:
 def unknown(name: str, known: Collection[str]) -> UnknownName:
     """The error of a name that no relation has, with the nearest one."""
     listing = "SHOW STREAMS and SHOW VIEWS list what there is" if len(known) > _FEW else ""
-    return UnknownName(f'there is no stream or view "{name}"', fix=suggestion(name, known, listing))
+    return UnknownName(f'there is no stream or view "{name}"', fix=listed_by(name) or suggestion(name, known, listing))
 
 
 def indexes_of(definition: RelationDefinition, made: Iterable[RelationDefinition]) -> list[Index]:
@@ -168,7 +169,8 @@ def with_users(connection: Connection, target: Relation) -> list[Relation]:
 def refuse_to_give_way(connection: Connection, existing: Relation, definition: RelationDefinition) -> None:
     """Raises where ``existing`` may not be replaced by ``definition``."""
     refuse_taken(existing, definition)
-    refuse_while_used(connection, existing)
+    added = f"ALTER STREAM {existing.name} ADD COLUMN adds a column under them; else " * (existing.what == What.STREAM)
+    refuse_while_used(connection, existing, added + "drop {names}, replace it, and create them again")
 
 
 def refuse_taken(existing: Relation, definition: RelationDefinition) -> None:
@@ -186,12 +188,12 @@ def refuse_taken(existing: Relation, definition: RelationDefinition) -> None:
         )
 
 
-def refuse_while_used(connection: Connection, relation: Relation) -> None:
-    """Raises where a view uses the relation; indexes do not count."""
+def refuse_while_used(connection: Connection, relation: Relation, fix: str = "") -> None:
+    """Raises where a view uses the relation, with how to go on with their ``{names}``; indexes do not count."""
     views = [user.name for user in users(connection, relation.name) if user.what != What.INDEX]
     if views:
-        names = ", ".join(views)
+        names, dropped = ", ".join(views), f"DROP {relation.noun.upper()} {relation.name}"
         raise Unsupported(
             f'the {relation.noun} "{relation.name}" is used by {names}',
-            fix=f"drop {names} first, or DROP {relation.noun.upper()} {relation.name} CASCADE",
+            fix=(fix or f"drop {{names}} first, or {dropped} CASCADE").format(names=names),
         )

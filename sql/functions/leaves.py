@@ -39,12 +39,19 @@ def refuse_unread_leaves(tree: exp.Expr, read: set[int], place: str) -> None:
             holder = leaf.parent
             while isinstance(holder, exp.Ordered | exp.Order | exp.Paren | exp.Distinct | exp.Tuple):
                 holder = holder.parent
-            around = "" if holder is None else f" in {holder.sql(dialect='clickhouse')}"
+            around = "" if holder is None else f" in {_shown(holder)}"
+            is_word = isinstance(leaf, exp.Column) and not leaf.table and "." not in leaf.name
+            fix = f"write '{leaf.name}', in quotes, for a text; else leave it out" if is_word else "leave it out"
             raise Unsupported(
-                f"{leaf.sql(dialect='clickhouse')} is not read{around}",
+                f"{_shown(leaf)} is not read{around}",
                 where=place,
-                fix="leave it out; docs/functions.md and docs/aggregates.md tell what a call takes",
+                fix=f"{fix}; docs/functions.md and docs/aggregates.md tell what a call takes",
             )
+
+
+def _shown(node: exp.Expr) -> str:
+    """As the user knows it: the quotes are those of names within the engine."""
+    return node.sql(dialect="clickhouse").replace('"', "")
 
 
 def _leaves(tree: exp.Expr) -> Iterator[exp.Expr]:

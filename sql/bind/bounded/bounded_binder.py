@@ -16,7 +16,6 @@ from sqlglot import exp
 from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Column, StreamSchema
-from dovetail.changelog.suggest import suggestion
 from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.bounded.bounded_expressions import BoundedExpressions
 from dovetail.sql.bind.clauses import event_time, is_process_time, moment_of, order_by_names, refuse_match_condition
@@ -52,7 +51,7 @@ from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.statements import CreateDictionary, CreateStream, CreateView
 from dovetail.sql.syntax.types import display
-from dovetail.sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
+from dovetail.sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES, listed_by
 
 
 @dataclass
@@ -237,9 +236,7 @@ class BoundedBinder(QueryBinder):
         name = f"{DATABASE}.{table.name}"
         schema = SYSTEM_TABLES.get(name)
         if schema is None:
-            raise UnknownName(
-                f'there is no "{name}"', where=place_of(table, "FROM"), fix=suggestion(name, SYSTEM_TABLES)
-            )
+            raise UnknownName(f'there is no "{name}"', where=place_of(table, "FROM"), fix=listed_by(name))
         return self._content(name, schema, table.alias or table.name)
 
     def _dead_letters(self, table: exp.Expr, topic: str, alias: str) -> FromItem:

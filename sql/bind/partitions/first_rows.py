@@ -118,7 +118,7 @@ def row_count(select: exp.Query, name: str, missing: int) -> int:
     clause = select.args.get(name)
     if clause is None:
         return missing
-    value = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
+    value = clause.args.get("count") or exp.Literal.number(1) if isinstance(clause, exp.Fetch) else clause.expression
     count = _constant(value, _MOST_ROWS if name == "limit" else 0)
     if count is None or count < 0:
         raise Unsupported(

@@ -132,9 +132,9 @@ def _read_by(table: exp.Table) -> exp.Expr:
     if isinstance(call, exp.Column) or function_name(table.this) in WINDOWS:
         return call
     raise SqlError(
-        f"{table.sql()} reads no relation by its name",
+        f"{function_name(table.this)}() names no stream or view to read",
         where=place_of(table, "FROM"),
-        fix="FROM table(stream), changelog(stream, key), or tumble(stream, 1m)",
+        fix="FROM table(s), changelog(s, k) or tumble(s, 1m) of a stream; numbers: FROM generate_series(0, 9) AS g(n)",
     )
 
 

@@ -153,10 +153,27 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.NthValue: "this offset",
     **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist), ""),
 }
+_SET_ASIDE = "leave it out; docs/statements.md and docs/functions.md list what is read"
+_OF_A_SERVER = "write the value itself, or ? and give the value beside the statement: docs/python.md, docs/serve.md"
+_UNNESTED = "SELECT k, x FROM s ARRAY JOIN a AS x, of a stream; FROM t CROSS JOIN UNNEST(a) AS u(x), of a table"
+_OF_OTHERS: Mapping[tuple[type[exp.Expr], str], tuple[str, str]] = {
+    **dict.fromkeys(
+        ((exp.CurrentUser, ""), (exp.SessionUser, ""), (exp.CurrentRole, ""), (exp.CurrentCatalog, "")),
+        ("the user of a session", "leave it out: a query has the same rows for all who ask"),
+    ),
+    **dict.fromkeys(((exp.Parameter, ""), (exp.SessionParameter, "")), ("a variable", _OF_A_SERVER)),
+    (exp.MatchAgainst, ""): ("@@", _OF_A_SERVER),
+    (exp.Placeholder, "kind"): ("a parameter {name:type}", ":name, with the value beside the statement"),
+    (exp.Min, "expressions"): ("min of several values", "least(a, b), the least of each row"),
+    (exp.Max, "expressions"): ("max of several values", "greatest(a, b), the greatest of each row"),
+    (exp.Lateral, "view"): ("LATERAL VIEW", _UNNESTED),
+    (exp.Select, "into"): ("SELECT .. INTO", "CREATE TABLE t AS SELECT .., or CREATE MATERIALIZED VIEW v AS SELECT .."),
+    (exp.Table, "pivots"): ("PIVOT", "SELECT sum(CASE WHEN kind = 'a' THEN n END) AS a, .. FROM s"),
+}
+"""Forms, and parts of forms, that others have: what they are called, and what serves in their place."""
 _WORDS = {
     "sample": "SAMPLE",
     "pivots": "PIVOT",
-    "into": "SELECT .. INTO",
     "locks": "FOR UPDATE",
     "hint": "a hint",
     "hints": "a hint",
@@ -173,35 +190,36 @@ _WORDS = {
 def refuse_unread(query: exp.Query) -> None:
     """Raises Unsupported for what stands in the query and is not read."""
     for node in query.walk():
-        word = unread_in(node)
-        if word is not None:
-            raise _unread(node, word)
+        part = unread_in(node)
+        if part is not None:
+            raise _unread(node, part)
 
 
 def unread_in(node: exp.Expr) -> str | None:
-    """What of a form, its own parts apart, is not read; None where all of it is."""
+    """The part of a form, its own parts apart, that is not read: '' is the form itself, None that all of it is read."""
     read = READ.get(type(node))
     if read is None:
-        return type(node).__name__
+        return ""
     known = read.split()
-    found = next(
+    return next(
         (name for name, part in node.args.items() if part and name in node.arg_types and name not in known), None
     )
-    return None if found is None else _WORDS.get(found, found.strip("_").replace("_", " ").upper())
 
 
-def _unread(node: exp.Expr, word: str) -> Unsupported:
+def _unread(node: exp.Expr, part: str) -> Unsupported:
     if isinstance(node, exp.JSONPath):
         return Unsupported(
             "-> and ->> take members of the jsonb of tables",
             where=place_of(node.parent or node, "the query"),
             fix="of a tuple address.city; of JSON in a text raw:address.city",
         )
-    return Unsupported(
-        f"{word} is not supported: {_shown(node)}",
-        where=place_of(node, "the query"),
-        fix="leave it out; docs/statements.md and docs/functions.md list what is read",
-    )
+    named, fix = _OF_OTHERS.get((type(node), part), (_named(part), _SET_ASIDE))
+    what = f"{named} is not supported: {_shown(node)}" if named else f"{_shown(node)} is not supported"
+    return Unsupported(what, where=place_of(node, "the query"), fix=fix)
+
+
+def _named(part: str) -> str:
+    return _WORDS.get(part, part.strip("_").replace("_", " ").upper())
 
 
 def _shown(node: exp.Expr) -> str:

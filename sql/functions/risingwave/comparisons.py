@@ -193,5 +193,7 @@ def overlaps(left: Typed, right: Typed) -> Typed:
     """``&&``: whether two arrays share an element."""
     kind = kind_in_common("&&", [left, right])
     if not pa.types.is_list(kind):
-        raise SqlError(f"there is no {name_of(kind)} && {name_of(kind)}", fix="&& takes two arrays")
+        raise SqlError(
+            f"there is no {name_of(kind)} && {name_of(kind)}", fix="a AND b of two conditions; && is of two arrays"
+        )
     return typed(left, "list_has_any({0}, {1})", [cast(value, kind).tree for value in (left, right)], BOOL)

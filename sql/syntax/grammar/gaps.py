@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dovetail.sql.syntax.cursor import Cursor
+from dovetail.sql.syntax.cursor import Cursor, is_name
 from dovetail.sql.syntax.dialect import ARRAY
 from dovetail.sql.syntax.grammar.query_clauses import clause_of
 
@@ -46,7 +46,9 @@ def check_gaps(cursor: Cursor, tokens: list[Token]) -> None:
         if word == "(" and after == ",":
             cursor.fail("something is missing between ( and ,", offset=token.end + 1)
         if word == "*" and before in ("SELECT", "DISTINCT", ",") and after not in _AFTER_STAR:
-            cursor.fail(f"unexpected {after} after *", fix="SELECT * EXCEPT (a, b)", offset=token.end + 1)
+            named = f"SELECT * FROM {cursor.written(tokens[index])}; " if is_name(tokens[index]) else ""
+            fix = f"{named}SELECT * EXCEPT (a, b) for all columns but some"
+            cursor.fail(f"unexpected {after} after *", fix=fix, offset=token.end + 1)
 
 
 def _word(token: Token) -> str:
@@ -72,6 +74,9 @@ def check_parts(cursor: Cursor, parsed: exp.Query, start: int) -> None:
             case exp.From(this=exp.Unnest()):
                 fix = "FROM t CROSS JOIN UNNEST(t.a) AS u(x), or SELECT unnest(a) FROM t"
                 cursor.fail("UNNEST follows the table whose arrays it takes", fix=fix, offset=start)
+            case exp.Join(this=exp.Unnest()):
+                arrays = ", ".join(one.sql(dialect="clickhouse") for one in part.this.expressions)
+                cursor.fail("UNNEST is for tables", fix=f"FROM s ARRAY JOIN {arrays} AS x, of a stream s", offset=start)
             case exp.From() | exp.Join() if not isinstance(
                 part.this, exp.Table | exp.Subquery | exp.Values | exp.Final
             ):
@@ -83,5 +88,9 @@ def _check_select(cursor: Cursor, part: exp.Select, start: int) -> None:
         cursor.fail("a SELECT without columns", fix="SELECT *", offset=start)
     if part.args.get("joins") and not part.args.get("from_"):
         cursor.fail("a JOIN without FROM", fix="SELECT .. FROM a JOIN b ON ..", offset=start)
-    if part.args.get("settings") or part.args.get("format"):
-        cursor.fail("SETTINGS stand at the end of the statement, not in a query within it", offset=start)
+    if part.args.get("format"):
+        fix = "leave it out: dovetail sql -o json, in a shell; over HTTP as the client accepts, docs/serve.md"
+        cursor.fail("how rows are written is not said in a query", fix=fix, offset=start)
+    if part.args.get("settings"):
+        fix = "SELECT .. FROM (SELECT ..) AS x SETTINGS seek_to = 'earliest'"
+        cursor.fail("SETTINGS stand at the end of the statement, not in a query within it", fix=fix, offset=start)
