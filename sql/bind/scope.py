@@ -17,7 +17,7 @@ from dovetail.sql.functions.translate import Dialect
 from dovetail.sql.syntax.faults import SCRIPT, place
 from dovetail.sql.syntax.record_columns import DECLARATIONS
 
-_NO_COLUMNS = "name what has it, SELECT .. FROM s; a call has brackets, now(); a text stands in single quotes"
+_NO_COLUMNS = "name what has it, SELECT .. FROM s; a call has brackets, now(); a text has single quotes"
 """For a query that reads nothing."""
 
 HIDDEN_TABLE = "#"

@@ -70,12 +70,16 @@ class Cursor:
         """Whether one of ``phrases`` (words apart by blanks) comes next."""
         return any(self._length(phrase) for phrase in phrases)
 
-    def _length(self, phrase: str) -> int:
+    def refused(self, phrases: Iterable[str]) -> str:
+        """The one of ``phrases`` that comes next, or '': they are known, and nobody is to write them."""
+        return next((phrase for phrase in phrases if self._length(phrase, awaits=False)), "")
+
+    def _length(self, phrase: str, *, awaits: bool = True) -> int:
         """The number of tokens that ``phrase`` takes here; 0 where it is not. A token may be two words (ORDER BY)."""
         words, read, ahead = phrase.split(), 0, 0
         while read < len(words):
             here = self.word(ahead).split()
-            if self.index + ahead == len(self.tokens):
+            if awaits and self.index + ahead == len(self.tokens):
                 self.awaited[" ".join(words[read:])] = None
             if not here or words[read : read + len(here)] != here:
                 return 0

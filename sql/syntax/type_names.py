@@ -66,12 +66,15 @@ def _members(cursor: Cursor, opening: str, closing: str) -> tuple[tuple[str, Typ
 
 
 def _member(cursor: Cursor) -> tuple[str, TypeName]:
-    """``type`` or ``name type``: it is named where a word follows the first one."""
+    """``type``, ``name type`` or ``name: type``: it is named where a word follows the first one."""
     if cursor.word(1) in (",", ")", ">", "(", "[", "<", ""):
         return "", type_name(cursor)
     if cursor.at(*_WORDS):
         return "", type_name(cursor)
-    return cursor.name("a field"), type_name(cursor)
+    name = cursor.name("a field")
+    # As Spark and Hive have it: ``struct<a: int>``.
+    cursor.accept(":")
+    return name, type_name(cursor)
 
 
 def _parameter(cursor: Cursor) -> int | str:

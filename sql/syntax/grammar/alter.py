@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NoReturn
 
@@ -9,6 +10,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import TextPlace, Unsupported
 from dovetail.sql.syntax.cursor import Cursor, word_of
+from dovetail.sql.syntax.grammar.hints.filled_forms import written
 from dovetail.sql.syntax.grammar.settings import assignments
 from dovetail.sql.syntax.grammar.views import view_of_query
 from dovetail.sql.syntax.statements import (
@@ -24,17 +26,41 @@ from dovetail.sql.syntax.statements import (
     Rollback,
 )
 
-_REFUSED = {
+_WRITTEN = "the records that are there were written by the old definition"
+_OF_IT = "settings are of the declaration"
+_DECLARED = "keys and indexes are declared with the columns"
+_REPLACED = (
+    "CREATE OR REPLACE STREAM {name} (k int, ..), with all of its columns: it keeps its records, and those that do not "
+    "fit become dead letters; drop the views that read it before, and create them again"
+)
+_INDEX = "CREATE INDEX i ON {name} (k); a key: CREATE OR REPLACE TABLE {name} (k int, .., PRIMARY KEY (k))"
+_SETTINGS = "CREATE OR REPLACE STREAM {name} (k int, ..) SETTINGS name = value, with all of its columns"
+_REFUSED: Mapping[str, tuple[str, str]] = {
     "RENAME TO": (
         "views and sessions know the stream by its name",
-        "CREATE VIEW v AS SELECT * FROM the stream, or SETTINGS topic = '..' in a CREATE of the new name",
+        "CREATE VIEW {other} AS SELECT * FROM {name};  -- or CREATE it under that name, with SETTINGS topic = '..'",
     ),
-    "MODIFY": (
-        "the records that are there were written by the old definition",
-        "CREATE OR REPLACE the stream, which keeps its records; those that do not fit become dead letters",
+    **dict.fromkeys(
+        ("MODIFY SETTING", "RESET SETTING", "SETTING", "SET"), ("settings are of the declaration", _SETTINGS)
     ),
+    **dict.fromkeys(("MODIFY", "ALTER", "CHANGE"), (_WRITTEN, _REPLACED)),
+    **dict.fromkeys(
+        ("ADD CONSTRAINT", "ADD PRIMARY KEY", "ADD UNIQUE", "ADD FOREIGN KEY", "ADD INDEX"), (_DECLARED, _INDEX)
+    ),
+    **dict.fromkeys(("DROP CONSTRAINT", "DROP PRIMARY KEY"), (_DECLARED, _REPLACED)),
+    "DROP INDEX": ("an index has a statement of its own", "DROP INDEX i"),
+    "OWNER": ("a stream has no owner", "dovetail user add ann --role writer, in a shell"),
+    "REFRESH SCHEMA": ("columns are added by their names", "ALTER STREAM {name} ADD COLUMN c int"),
 }
-_REFUSED["ALTER"] = _REFUSED["MODIFY"]
+_KINDS = {
+    "DICTIONARY": "CREATE OR REPLACE DICTIONARY d (k int, ..) PRIMARY KEY k SOURCE(..) LAYOUT(..) LIFETIME(..)",
+    "FUNCTION": "CREATE OR REPLACE FUNCTION f(n int) RETURNS int LANGUAGE python AS $$ .. $$",
+    "INDEX": "DROP INDEX i, and CREATE INDEX i ON t (k)",
+    "SYSTEM": "environment variables, docs/configuration.md",
+    **dict.fromkeys(("DATABASE", "SCHEMA"), "CREATE SCHEMA s, and CREATE what is in it again"),
+    **dict.fromkeys(("USER", "ROLE"), "dovetail user add ann --role reader, in a shell"),
+}
+"""What is not altered -> what does the same."""
 _DRY_RUN = "DRY RUN"
 
 
@@ -49,9 +75,12 @@ def alter(cursor: Cursor) -> AlterStream | AlterQuery | AlterView | Rollback | D
         return _alter_view(cursor, dry_run=dry_run)
     if dry_run:
         _refuse_dry_run(cursor)
+    if kind := cursor.refused(_KINDS):
+        cursor.fail(f"ALTER {kind} is not taken", fix=_KINDS[kind], kind=Unsupported)
     cursor.expect("STREAM", "MUTABLE STREAM", "EXTERNAL STREAM", "TABLE", "SOURCE", "VIEW")
     if_exists = bool(cursor.accept("IF EXISTS"))
-    return AlterStream(cursor.path("the name of a stream"), cursor.listed(lambda: _action(cursor)), if_exists)
+    stream = cursor.path("the name of a stream")
+    return AlterStream(stream, cursor.listed(lambda: _action(cursor, written(stream))), if_exists)
 
 
 def explain_alter(cursor: Cursor) -> CreateView:
@@ -81,9 +110,15 @@ def _alter_view(cursor: Cursor, *, dry_run: bool) -> AlterQuery | AlterView | Ro
     if dry_run:
         _refuse_dry_run(cursor)
     if cursor.at("RENAME TO"):
-        cursor.fail(f"RENAME TO is not taken: {_REFUSED['RENAME TO'][0]}", fix="CREATE VIEW .. AS SELECT * FROM it")
+        cursor.fail(
+            f"RENAME TO is not taken: {_REFUSED['RENAME TO'][0]}", fix=f"CREATE VIEW w AS SELECT * FROM {written(name)}"
+        )
     if cursor.accept("ROLLBACK"):
         return Rollback(name)
+    if cursor.refused(["MODIFY QUERY"]):
+        cursor.index += 2
+        query = cursor.script[cursor.offset : cursor.tokens[-1].end + 1]
+        cursor.fail("MODIFY QUERY is AS here", fix=f"ALTER VIEW {written(name)} AS {query}", kind=Unsupported)
     cursor.expect("SET", "MODIFY SETTING", fix="ALTER VIEW v SET (buckets = n); ALTER VIEW v AS SELECT ..")
     wrapped = bool(cursor.accept("("))
     settings = assignments(cursor)
@@ -96,10 +131,11 @@ def _refuse_dry_run(cursor: Cursor) -> NoReturn:
     cursor.fail("a dry run is one of another query of a view", fix="ALTER VIEW v AS SELECT .. DRY RUN")
 
 
-def _action(cursor: Cursor) -> Alteration:
-    for word, (why, fix) in _REFUSED.items():
-        if cursor.at(word):
-            cursor.fail(f"{word} is not taken: {why}", fix=fix, kind=Unsupported)
+def _action(cursor: Cursor, stream: str) -> Alteration:
+    if words := cursor.refused(_REFUSED):
+        why, fix = _REFUSED[words]
+        other = cursor.script[cursor.tokens[-1].start : cursor.tokens[-1].end + 1]
+        cursor.fail(f"{words} is not taken: {why}", fix=fix.format(name=stream, other=other), kind=Unsupported)
     if cursor.accept("ADD COLUMN", "ADD"):
         if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
         start = cursor.offset

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from dovetail.changelog.errors import Unsupported
 from dovetail.sql.syntax.calls import DATABASES
 from dovetail.sql.syntax.cursor import Cursor
@@ -133,6 +135,8 @@ def drop(cursor: Cursor) -> Drop:
     what = _DROPPED[words]
     if_exists = bool(cursor.accept("IF EXISTS"))
     name = cursor.dotted("the name of a topic") if what == "topic" else _named(cursor, what)
+    if cursor.at(","):
+        _refuse_several(cursor)
     cascade = what != "topic" and cursor.accept("CASCADE", "RESTRICT") == "CASCADE"
     with_data = bool(cursor.accept(WITH_DATA))
     if with_data and what in ("dictionary", "index", "function"):
@@ -141,6 +145,17 @@ def drop(cursor: Cursor) -> Drop:
         cursor.fail("all that there is of a topic is its data", fix=f"DROP TOPIC {name} WITH DATA", kind=Unsupported)
     noun = words.lower()
     return Drop(what, name, if_exists, cascade, with_data, noun="" if noun == what else noun)
+
+
+def _refuse_several(cursor: Cursor) -> NoReturn:
+    """Raises Unsupported for ``DROP STREAM a, b``, at the comma, with a statement for each."""
+    offset, named = cursor.offset, cursor.index - 1
+    head = cursor.script[cursor.tokens[0].start : cursor.tokens[named].start]
+    names = [cursor.script[cursor.tokens[named].start : offset].rstrip()]
+    while cursor.accept(","):
+        names.append(cursor.path())
+    fix = "; ".join(f"{head}{name}" for name in names)
+    cursor.fail("one thing is dropped at a time", fix=fix, kind=Unsupported, offset=offset)
 
 
 def pause(cursor: Cursor) -> Pause:

@@ -55,9 +55,8 @@ def create(
     if cursor.accept("SINK"):
         cursor.clause = "CREATE SINK"
         refuse_sink(cursor)
-    for words, fix in _REFUSED.items():
-        if cursor.at(words):
-            cursor.fail(f"CREATE {words} is not taken", fix=fix, kind=Unsupported)
+    if words := cursor.refused(_REFUSED):
+        cursor.fail(f"CREATE {words} is not taken", fix=_REFUSED[words], kind=Unsupported)
     found = cursor.expect(
         "STREAM",
         "MUTABLE STREAM",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -26,6 +27,44 @@ _RETURNING = "RETURNING"
 _Value = Literal | Computed | DefaultValue | StatementParameter
 
 
+_REPLACES = "a row of a keyed table replaces the one of its key, whatever it says"
+_OF_ALL = "name the rows in the condition: WHERE k = 2"
+_OF_OTHER_ROWS = (
+    "INSERT INTO t SELECT t.k, q.n FROM table(t) AS t JOIN table(q) AS q ON t.k = q.k, where a row replaces the one of "
+    "its key; or WHERE k IN (1, 2)"
+)
+_CHANGED: Mapping[str, tuple[str, str]] = {
+    "LIMIT": ("every row that the condition names is changed", _OF_ALL),
+    "ORDER BY": ("every row that the condition names is changed", _OF_ALL),
+    "FROM": ("a row is changed by what it holds itself", _OF_OTHER_ROWS),
+    "USING": ("a row is changed by what it holds itself", _OF_OTHER_ROWS),
+    "JOIN": ("a row is changed by what it holds itself", _OF_OTHER_ROWS),
+    "AS": ("the table has its own name alone here", "UPDATE t SET n = n + 1 WHERE k = 2, or DELETE FROM t WHERE k = 2"),
+}
+_ADDED: Mapping[str, tuple[str, str]] = {
+    "ON CONFLICT": (_REPLACES, "INSERT INTO t (k, s) VALUES (1, 'a'), without ON CONFLICT"),
+    "ON DUPLICATE": (_REPLACES, "INSERT INTO t (k, s) VALUES (1, 'a'), without ON DUPLICATE KEY"),
+    "FORMAT": ("rows of a file are written by another command", "dovetail insert t rows.csv, in a shell"),
+    "DEFAULT VALUES": ("a row has a value for each column that is named", "INSERT INTO t (k) VALUES (1)"),
+    "SET": ("the values follow the columns", "INSERT INTO t (k, s) VALUES (1, 'a')"),
+}
+"""Words that follow the name of the table elsewhere: what is here instead."""
+
+
+def _refuse_words(cursor: Cursor, refused: Mapping[str, tuple[str, str]]) -> None:
+    """Raises Unsupported for one of these phrases that is in no brackets; else reads nothing."""
+    index, depth = cursor.index, 0
+    while not cursor.done:
+        depth += (cursor.word() == "(") - (cursor.word() == ")")
+        words = "" if depth else cursor.refused(refused)
+        # FROM may be that of IS DISTINCT FROM.
+        if words and cursor.word(-1) != "DISTINCT":
+            what, fix = refused[words]
+            cursor.fail(f"{what}: {words} is not taken", fix=fix, kind=Unsupported)
+        cursor.index += 1
+    cursor.index = index
+
+
 def insert(cursor: Cursor) -> Insert:
     """``INSERT INTO s [(a, b)] VALUES (..), (..)`` or ``INSERT INTO s [(a, b)] SELECT ..``, ``[RETURNING ..]``."""
     cursor.clause = "INSERT"
@@ -34,8 +73,12 @@ def insert(cursor: Cursor) -> Insert:
 
 
 def _insert(cursor: Cursor) -> Insert:
+    if words := cursor.refused(("INSERT OR REPLACE INTO", "INSERT IGNORE INTO", "INSERT OVERWRITE")):
+        cursor.fail(f"{_REPLACES}: there is no {words}", fix="INSERT INTO t (k, s) VALUES (1, 'a')", kind=Unsupported)
     cursor.expect("INSERT INTO")
     stream = cursor.path("the name of a stream")
+    if not cursor.at("SELECT", "WITH"):
+        _refuse_words(cursor, _ADDED)
     columns: tuple[str, ...] = ()
     if cursor.at("(") and cursor.word(1) not in ("SELECT", "WITH"):
         columns = cursor.wrapped(lambda: cursor.name("a column"))
@@ -140,6 +183,7 @@ def update(cursor: Cursor) -> Update:
     returning = cursor.take_clause(_RETURNING)
     cursor.expect("UPDATE")
     stream = cursor.path("the name of a stream")
+    _refuse_words(cursor, _CHANGED)
     cursor.expect("SET")
     offset = cursor.offset
     assignments = tuple(one for part in cursor.listed(lambda: _assignments(cursor)) for one in part)
@@ -174,7 +218,9 @@ def delete(cursor: Cursor) -> Delete:
     cursor.clause = "DELETE"
     returning = cursor.take_clause(_RETURNING)
     cursor.expect("DELETE FROM")
-    return Delete(cursor.path("the name of a stream"), where_clause(cursor), returning=returning)
+    stream = cursor.path("the name of a stream")
+    _refuse_words(cursor, _CHANGED)
+    return Delete(stream, where_clause(cursor), returning=returning)
 
 
 def where_clause(cursor: Cursor) -> exp.Expr | None:

@@ -139,6 +139,10 @@ LISTED: Mapping[str, str] = {
     **dict.fromkeys(("USERS", "ROLES", "GRANTS", "CURRENT_USER"), "dovetail user list, in a shell"),
 }
 """What follows SHOW -> what lists something like it."""
+_STATES = table(
+    Piece(f"STATE {words}{{name.1}} $", "the state is that of a view", {"here": "STATE OF {name}"})
+    for words in ("FOR ", "FROM ", "")
+)
 _KINDS = table(
     Piece(
         f"{kind} {{name.1}} $",
@@ -189,6 +193,7 @@ def refuse_other(cursor: Cursor) -> None:
 
 def refuse_listed(cursor: Cursor) -> None:
     """As ``refuse_other``, behind SHOW."""
+    _refuse_piece(cursor, cursor.index, _STATES)
     _refuse_words(cursor, LISTED, "there is no statement SHOW {}")
 
 
@@ -223,9 +228,8 @@ def same_explain(cursor: Cursor) -> None:
 
 
 def _refuse_words(cursor: Cursor, refused: Mapping[str, str], what: str) -> None:
-    for words, fix in refused.items():
-        if cursor.at(words):
-            cursor.fail(what.format(words), fix=fix, kind=Unsupported)
+    if words := cursor.refused(refused):
+        cursor.fail(what.format(words), fix=refused[words], kind=Unsupported)
 
 
 def _refuse_piece(cursor: Cursor, at: int, pieces: Table) -> None:

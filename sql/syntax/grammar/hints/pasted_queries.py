@@ -17,6 +17,7 @@ from dovetail.sql.syntax.statements import Setting
 
 def refuse_query_of(cursor: Cursor, kind: str, name: str, start: int) -> None:
     """Raises for ``[WITH (..)] AS SELECT ..`` behind the name in CREATE STREAM and CREATE TABLE; else reads nothing."""
+    _refuse_copy(cursor, kind, name, start)
     index = cursor.index
     if cursor.at("WITH ("):
         with_clause(cursor)
@@ -27,6 +28,19 @@ def refuse_query_of(cursor: Cursor, kind: str, name: str, start: int) -> None:
     query, note = in_own_words(cursor.script, cursor.rest())
     form = noted(f"CREATE MATERIALIZED VIEW {written(name)} AS {query}", note)
     refuse(cursor, f"a {kind} is not a query: what is computed from others, continuously, is a view", form, start)
+
+
+def _refuse_copy(cursor: Cursor, kind: str, name: str, start: int) -> None:
+    """Raises Unsupported for ``LIKE t``, ``CLONE t`` and ``AS t`` behind the name; else reads nothing."""
+    if not cursor.refused(("LIKE", "CLONE", "AS")) or cursor.word(1) in ("SELECT", "WITH", "VALUES", "(", ""):
+        return
+    cursor.index += 1
+    copied = written(cursor.path("the name of what is copied"))
+    if kind == "table":
+        fix = f"CREATE TABLE {written(name)} AS SELECT * FROM table({copied});  -- with the rows that it has now"
+    else:
+        fix = f"SHOW CREATE {copied};  -- the statement to begin from; of its rows: CREATE VIEW v AS SELECT * FROM it"
+    refuse(cursor, f"a {kind} is declared by its columns", fix, start)
 
 
 def refuse_sink(cursor: Cursor) -> NoReturn:

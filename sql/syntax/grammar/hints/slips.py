@@ -115,7 +115,9 @@ def _missing(word: str, ahead: int, *, in_condition: bool) -> Slip:
     def test(fault: Fault, place: int) -> bool:
         # AS AS would make a name of the first, and so would AS at the end.
         there = (fault.word(place - 1), fault.word(place))
-        return 0 < place < len(fault.words) and word not in there and fault.in_condition() == in_condition
+        begun = word != "AS" or fault.words.last("SELECT", place) is not None
+        fits = begun and fault.in_condition() == in_condition
+        return fits and 0 < place < len(fault.words) and word not in there
 
     return Slip(_beside(ahead), test, word, f"put {word} {{put}}", put=True)
 
