@@ -5,6 +5,7 @@ Not where it is read: a catalog that was filled before a setting was declared is
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -74,6 +75,19 @@ STREAM_SETTINGS = (
         for option in {option.setting: option for kind in FORMATS for option in kind.options if option.setting}.values()
     ),
 )
+_MEANT = {
+    **dict.fromkeys(("partitions", "partition", "num_partitions", "kafka_partitions"), "shards"),
+    **dict.fromkeys(("replicas", "replication", "kafka_replicas"), "replication_factor"),
+    **dict.fromkeys(("retention_ms", "retention.ms", "ttl", "logstore_retention_ms"), RETENTION),
+    **dict.fromkeys(("value_format", "kafka_format", "format"), "data_format"),
+    **dict.fromkeys(("timestamp", "event_time", "timestamp_column"), "event_time_column"),
+    **dict.fromkeys(("kafka_topic", "kafka_topic_list", "topic_name"), "topic"),
+    **dict.fromkeys(("bootstrap_servers", "kafka_broker_list", "properties.bootstrap.servers"), "brokers"),
+    "delimited": "csv",
+    "json_sr": "json",
+    "avro_confluent": "avro",
+}
+"""Names and values of other systems -> those here that mean the same."""
 _OPTION_SETTINGS = {option.setting for kind in FORMATS for option in kind.options if option.setting}
 _OF_THE_CLIENT = ("password", "username", "security_protocol", "sasl_mechanism")
 """How brokers are reached, which the process says and no stream; as is what begins with ``properties.``."""
@@ -97,7 +111,9 @@ def expect_settings(statement: CreateStream) -> None:
             continue
         setting = known.get(name)
         if setting is None:
-            raise UnknownName(f'a stream has no setting "{name}"', where=where, fix=suggestion(name, known))
+            raise UnknownName(
+                f'a stream has no setting "{name}"', where=where, fix=_meant(name, known) or suggestion(name, known)
+            )
         if setting.choices and str(value).lower() not in setting.choices:
             taken = " or ".join(setting.choices)
             raise Unsupported(f"{name} cannot be {value}, only {taken}", where=where, fix=_fix(setting, str(value)))
@@ -161,7 +177,14 @@ def _expect_kept(statement: CreateStream, where: str) -> None:
 
 def _fix(setting: StreamSetting, value: str) -> str:
     guess = nearest(value, setting.choices)
-    return setting.fix if guess is None else f'did you mean "{guess}"?'
+    offered = "" if guess is None else f'did you mean "{guess}"?'
+    return _meant(value.lower(), setting.choices) or offered or setting.fix
+
+
+def _meant(name: str, known: Container[str]) -> str:
+    """The name that another system's has here, of those that are ``known``; '' where it has none."""
+    meant = _MEANT.get(name.lower(), "")
+    return f'did you mean "{meant}"?' if meant in known else ""
 
 
 def _expect_single(statement: CreateStream, where: str) -> None:

@@ -31,7 +31,7 @@ def row_batches(file: BinaryIO, kind: FileFormat, schema: StreamSchema, name: st
             case FileFormat.JSONL:
                 yield from _of_lines(file, schema, name)
             case FileFormat.CSV:
-                yield from _of_csv(file, schema)
+                yield from _of_csv(file, schema, name)
             case FileFormat.PARQUET:
                 for batch in parquet.ParquetFile(file).iter_batches(BATCH):
                     yield pa.table(batch)
@@ -89,16 +89,29 @@ def _in_its_file(fault: SqlError, numbers: Sequence[int], name: str) -> SqlError
     return SqlError(f"line {numbers[int(word[4:]) - 1]} does not fit{rest}", where=name, fix=fault.fix)
 
 
-def _of_csv(file: BinaryIO, schema: StreamSchema) -> Iterator[pa.Table]:
+def _of_csv(file: BinaryIO, schema: StreamSchema, name: str) -> Iterator[pa.Table]:
     """With a line of names at its head; a cell without a sign is NULL, but for texts."""
     types = {column.name: column.type for column in schema.columns}
     texts = {name: kind for name, kind in types.items() if pa.types.is_timestamp(kind) or pa.types.is_decimal(kind)}
     options = csv.ConvertOptions(column_types=types | dict.fromkeys(texts, pa.string()), strings_can_be_null=False)
     reader = csv.open_csv(file, convert_options=options, parse_options=csv.ParseOptions(newlines_in_values=True))
+    _expect_commas(reader.schema.names, name)
     for batch in reader:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         read = {name: _read(columns[name], kind) for name, kind in texts.items() if name in columns}
         yield pa.table(columns | read)
+
+
+def _expect_commas(names: Sequence[str], file: str) -> None:
+    """Raises SqlError where the columns are parted by another sign, so that all of them are one."""
+    sign = next((one for one in (";", "\t", "|") if len(names) == 1 and one in names[0]), "")
+    if sign:
+        shown = "a tab" if sign == "\t" else sign
+        raise SqlError(
+            f"columns are parted by {shown}, and those of a CSV file are by commas",
+            where=f"{file}, line 1",
+            fix=f"db.insert('t', pandas.read_csv('{file}', sep={sign!r})), from Python: docs/python.md",
+        )
 
 
 def _read(texts: pa.Array, kind: pa.DataType) -> pa.Array:

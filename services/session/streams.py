@@ -88,10 +88,12 @@ def differences(existing: RelationDefinition, wanted: CreateStream) -> str:
     if not isinstance(existing, CreateStream) or wanted.of_schema:
         return ""
     there, declared = ({column.name: column.type for column in one.columns} for one in (existing, wanted))
-    said = [f"without {name}" for name in declared if name not in there]
-    said += [f"with {name}" for name in there if name not in declared]
-    said += [f"with {name} of another type" for name in declared if name in there and there[name] != declared[name]]
-    return f", {', '.join(said)}" if said else ""
+    lacking = ", ".join(name for name in declared if name not in there)
+    further = ", ".join(name for name in there if name not in declared)
+    differing = ", ".join(name for name in declared if name in there and there[name] != declared[name])
+    said = [f"lacks {lacking}"] * bool(lacking) + [f"has {further} as well"] * bool(further)
+    said += [f"has {differing} of another type"] * bool(differing)
+    return f"; it {' and '.join(said)}" if said else ""
 
 
 def _created(statement: CreateStream, existing: Relation | None) -> str:

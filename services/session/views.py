@@ -150,8 +150,7 @@ def constant_view(context: Context, statement: CreateView, plan: Plan) -> Done:
     except DovetailError:
         _take_back(context, mine)
         raise
-    kept = f"{counted(rows.num_rows, 'row')} that stay as they are"
-    return Done(f"created materialized view {statement.name} of {kept}")
+    return Done(f"created materialized view {statement.name} of {counted(rows.num_rows, 'row')}, all that it will have")
 
 
 def _plain_view(

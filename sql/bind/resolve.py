@@ -188,6 +188,16 @@ def _is_unit(node: exp.Column, scope: Scope) -> bool:
     return call.expressions[0] is node and registered_name(call) in TAKES_UNIT
 
 
+_IN_HAVING = (
+    "write a condition on it in HAVING, or aggregate in a subquery: "
+    "JOIN (SELECT k, count() AS n FROM t GROUP BY k) AS g"
+)
+_AGGREGATE_ELSEWHERE = {
+    "GROUP BY": "GROUP BY the other columns; or, of its values, "
+    "SELECT n, count() FROM (SELECT k, count() AS n FROM t GROUP BY k) AS g GROUP BY n"
+}
+
+
 def _refuse(expression: exp.Expr, clause: str) -> None:
     """What is no part of an expression over a stream."""
     for node in expression.walk():
@@ -221,8 +231,7 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
             raise Unsupported(
                 f"an aggregate ({function_name(node)}) is not allowed in {clause}",
                 where=where,
-                fix="write a condition on it in HAVING, or aggregate in a subquery: JOIN (SELECT k, count() AS n "
-                "FROM t GROUP BY k) AS g",
+                fix=_AGGREGATE_ELSEWHERE.get(clause, _IN_HAVING),
             )
 
 

@@ -498,7 +498,9 @@ def _answering(engine: Engine) -> Iterator[None]:
 def _going(connection: Connection, statement: Drop) -> list[Relation]:
     if statement.if_exists and stored_relations.named(connection, statement.name) is None:
         return []
-    target = stored_relations.expect(connection, statement.name)
+    target = stored_relations.named(connection, statement.name)
+    if target is None:
+        raise stored_relations.no_such(connection, statement.name, What(statement.what))
     noun = statement.noun or statement.what
     if target.what != statement.what or (statement.noun and not target.is_called(noun)):
         fix = f"DROP {target.noun.upper()} {target.name}"

@@ -107,6 +107,22 @@ def unknown(name: str, known: Collection[str]) -> UnknownName:
     return UnknownName(f'there is no stream or view "{name}"', fix=listed_by(name) or suggestion(name, known, listing))
 
 
+_LISTINGS = {
+    What.STREAM: "SHOW STREAMS",
+    What.VIEW: "SHOW VIEWS",
+    What.DICTIONARY: "SHOW DICTIONARIES",
+    What.INDEX: "SHOW INDEXES",
+    What.FUNCTION: "SHOW FUNCTIONS",
+}
+
+
+def no_such(connection: Connection, name: str, what: What) -> UnknownName:
+    """The error of a name that nothing has, where one of a kind is meant."""
+    known = connection.execute(sa.select(RELATIONS.c.name).where(RELATIONS.c.what == what.value)).scalars().all()
+    listing = f"{_LISTINGS[what]} lists what there is" if len(known) > _FEW else ""
+    return UnknownName(f'there is no {what} "{name}"', fix=suggestion(name, known, listing))
+
+
 def indexes_of(definition: RelationDefinition, made: Iterable[RelationDefinition]) -> list[Index]:
     """The secondary indexes of a relation: those in its declaration, then those of ``made`` by CREATE INDEX."""
     own = list(definition.indexes) if isinstance(definition, CreateStream) else []

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -164,12 +165,15 @@ def _tokens(text: str) -> list[Token]:
     try:
         return Dovetail().tokenize(text)
     except TokenError:
-        raise fault_at(
-            text,
-            _unclosed(text),
-            "a quote or a comment that is opened here is never closed",
-            fix="close it; a quote in a text is written ''",
-        ) from None
+        place = _unclosed(text)
+        if re.match(r"\$\d", text[place:]) is not None:
+            what, fix = "a parameter has no number here", "? in its place, in the order of the values; or :name"
+        else:
+            what, fix = (
+                "a quote or a comment that is opened here is never closed",
+                "close it; a quote in a text is written ''",
+            )
+        raise fault_at(text, place, what, fix=fix) from None
 
 
 def _unclosed(text: str) -> int:

@@ -112,7 +112,9 @@ def _bound(
         case Why():
             where = _tree(text, statement.where, values, rules)
             return replace(statement, where=where, arguments=_of_one(own, values, arguments))
-    what = f"{opening_words(statement)} has no parameters: what is created is kept as its text, without values"
+    verb = opening_words(statement)
+    kept = ": what is created is kept as its text, without values" if verb.startswith("CREATE") else ""
+    what = f"{verb} has no parameters{kept}"
     raise _fault(text, own[0], what, "write the value out; SELECT, INSERT and WHY have parameters", Unsupported)
 
 

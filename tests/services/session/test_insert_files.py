@@ -142,3 +142,16 @@ def test_the_view_that_is_waited_for_includes_the_rows(
     assert "inserted 1,000 rows into orders" in result.stderr
     [answer] = session_of_runners.run("SELECT item, n FROM table(counted) ORDER BY item")
     assert answer.table.to_pylist() == [{"item": "a", "n": 500}, {"item": "b", "n": 500}]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("sign", "shown"), [(";", ";"), ("\t", "a tab"), ("|", "|")])
+def test_a_file_whose_columns_are_parted_by_another_sign_is_told(
+    session: Session, tmp_path: Path, sign: str, shown: str
+) -> None:
+    session.run(STREAM)
+    file = tmp_path / "orders.csv"
+    file.write_text(f"id{sign}item\n1{sign}pen\n")
+    with pytest.raises(SqlError, match="those of a CSV file are by commas") as refused:
+        inserted(session, file)
+    assert f"parted by {shown}," in refused.value.what
+    assert f"sep={sign!r}" in refused.value.fix

@@ -236,9 +236,9 @@ def test_names_are_unique(session: Session) -> None:
     assert session.run("CREATE STREAM IF NOT EXISTS s (id int64)") == [Done("stream s exists already")]
     other = "CREATE STREAM IF NOT EXISTS s (n int32, extra string)"
     session.run("CREATE STREAM n (id int64, n int64)")
-    assert session.run(other) == [Done("stream s exists already, without n, without extra, with id")]
+    assert session.run(other) == [Done("stream s exists already; it lacks n, extra and has id as well")]
     assert session.run(other.replace(" s ", " n ")) == [
-        Done("stream n exists already, without extra, with id, with n of another type")
+        Done("stream n exists already; it lacks extra and has id as well and has n of another type")
     ]
 
 
@@ -267,6 +267,8 @@ def test_what_exists_already_in_another_form_is_told(session: Session, made: str
 @pytest.mark.parametrize(
     ("ddl", "what", "fix"),
     [
+        ("CREATE STREAM s (a int) SETTINGS partitions = 3", 'no setting "partitions"', 'did you mean "shards"?'),
+        ("CREATE STREAM s (a int) SETTINGS data_format = 'DELIMITED'", "cannot be DELIMITED", 'did you mean "csv"?'),
         ("CREATE STREAM s (a int) SETTINGS shard = 3", 'no setting "shard"', 'did you mean "shards"?'),
         ("CREATE STREAM s (a int) SETTINGS logstore = 1", 'no setting "logstore"', "there are: "),
         ("CREATE TABLE s (a int) WITH (partition_by = 5)", 'no setting "partition_by"', "there are: "),

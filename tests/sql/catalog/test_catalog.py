@@ -232,6 +232,16 @@ def test_drop_knows_the_kind(filled: Catalog) -> None:
         filled.drop(drop("DROP STREAM nothing"), now_ms=2)
 
 
+@pytest.mark.parametrize("kind", ["stream", "view", "dictionary", "index", "function"])
+def test_drop_of_an_unknown_name_speaks_of_its_kind(filled: Catalog, kind: str) -> None:
+    drop = parse_one(f"DROP {kind.upper()} nope")
+    assert isinstance(drop, Drop)
+    with pytest.raises(UnknownName, match=f'there is no {kind} "nope"') as fault:
+        filled.drop(drop, now_ms=0)
+    known = [one.name for one in filled.relations(What(kind))]
+    assert all(name in fault.value.fix for name in known) or "lists what there is" in fault.value.fix
+
+
 def test_the_life_of_a_query(filled: Catalog) -> None:
     first = filled.query("w")
     assert (first.desired, first.actual, first.topic) == (Desired.RUNNING, Actual.PENDING, "w_topic")
