@@ -59,7 +59,7 @@ def _added(stream: CreateStream, action: AddColumn) -> CreateStream:
         raise Unsupported(
             f"ADD takes a column, and {action.declaration} is none",
             where=place(action.declaration.script, action.declaration.offset, "ADD"),
-            fix=f'CREATE OR REPLACE "{stream.name}" with it, which keeps its records; or CREATE INDEX i ON .. (..)',
+            fix=f'CREATE OR REPLACE "{stream.name}" with it, which keeps its records',
         )
     column = made.schema.column(action.name)
     if not column.nullable and column.default is None:

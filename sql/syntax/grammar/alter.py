@@ -44,9 +44,7 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
         ("MODIFY SETTING", "RESET SETTING", "SETTING", "SET"), ("settings are of the declaration", _SETTINGS)
     ),
     **dict.fromkeys(("MODIFY", "ALTER", "CHANGE"), (_WRITTEN, _REPLACED)),
-    **dict.fromkeys(
-        ("ADD CONSTRAINT", "ADD PRIMARY KEY", "ADD UNIQUE", "ADD FOREIGN KEY", "ADD INDEX"), (_DECLARED, _INDEX)
-    ),
+    **dict.fromkeys(("ADD PRIMARY KEY", "ADD INDEX"), (_DECLARED, _INDEX)),
     **dict.fromkeys(("DROP CONSTRAINT", "DROP PRIMARY KEY"), (_DECLARED, _REPLACED)),
     "DROP INDEX": ("an index has a statement of its own", "DROP INDEX i"),
     "OWNER": ("a stream has no owner", "dovetail user add ann --role writer, in a shell"),

@@ -129,7 +129,7 @@ def _element(cursor: Cursor, found: Elements) -> None:
 def _read_element(cursor: Cursor, found: Elements) -> None:
     if cursor.at("PRIMARY KEY"):
         primary_key(cursor, found)
-    elif cursor.at(*_CONSTRAINTS) or (cursor.at("CONSTRAINT") and not is_type(cursor.word(1))):
+    elif cursor.refused(_CONSTRAINTS) or (cursor.refused(["CONSTRAINT"]) and not is_type(cursor.word(1))):
         _refuse_constraint(cursor)
     elif cursor.at("WATERMARK FOR"):
         watermark(cursor, found)
@@ -145,7 +145,7 @@ def _read_element(cursor: Cursor, found: Elements) -> None:
 
 
 def _refuse_constraint(cursor: Cursor) -> NoReturn:
-    if cursor.at("CONSTRAINT") and cursor.word(2) == "PRIMARY":
+    if cursor.refused(["CONSTRAINT"]) and cursor.word(2) == "PRIMARY":
         cursor.fail("a primary key has no name of its own", fix="PRIMARY KEY (a), without CONSTRAINT", kind=Unsupported)
     cursor.fail(
         f"{cursor.word()} would be checked as records are written, and a topic takes what its producers write",
@@ -285,7 +285,7 @@ def _refuse_option(cursor: Cursor, name: str) -> NoReturn:
             fix="leave it out, and compute it in the SELECT of a view",
             kind=Unsupported,
         )
-    if cursor.at("UNIQUE", "CHECK", "REFERENCES", "CONSTRAINT", "ASSUME"):
+    if cursor.refused(["UNIQUE", "CHECK", "REFERENCES", "CONSTRAINT", "ASSUME"]):
         _refuse_constraint(cursor)
     cursor.fail_expecting(",", ")", "DEFAULT", "NOT NULL", "PRIMARY KEY")
 

@@ -77,7 +77,7 @@ WORDED = [
         "CREATE OR REPLACE STREAM t (k int, ..) SETTINGS",
     ),
     ("ALTER TABLE t SET (x = 1)", "SET is not taken", "CREATE OR REPLACE STREAM t (k int, ..) SETTINGS"),
-    ("ALTER TABLE t ADD CONSTRAINT c PRIMARY KEY (k)", "ADD CONSTRAINT is not taken", "CREATE INDEX i ON t (k)"),
+    ("ALTER TABLE t ADD PRIMARY KEY (k)", "ADD PRIMARY KEY is not taken", "CREATE INDEX i ON t (k)"),
     ("ALTER TABLE t OWNER TO ann", "a stream has no owner", "dovetail user add"),
     ("ALTER DICTIONARY d ADD COLUMN x int", "ALTER DICTIONARY is not taken", "CREATE OR REPLACE DICTIONARY"),
     ("ALTER SYSTEM SET x = 1", "ALTER SYSTEM is not taken", "environment variables"),
