@@ -29,6 +29,7 @@ from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_nam
 from dovetail.sql.bind.ordered import in_order_of_names, rows_wanted
 from dovetail.sql.bind.partitions.first_rows import (
     is_distinct_on,
+    is_with_ties,
     limit_by,
     number_first_of_each,
     number_first_rows,
@@ -81,7 +82,7 @@ class BoundedBinder(QueryBinder):
         spell_out_windows(select)
         if is_distinct_on(select):
             number_first_of_each(select)
-        elif limit_by(select):
+        elif limit_by(select) or is_with_ties(select):
             number_first_rows(select)
         rows_wanted(select)
         return within.of_select(select)

@@ -2,6 +2,7 @@
 
 SELECT .. ORDER BY v DESC LIMIT 3 OFFSET 1        QUALIFY row_number() OVER (ORDER BY v DESC) BETWEEN 2 AND 4
 SELECT .. ORDER BY v DESC LIMIT 3 BY k            QUALIFY row_number() OVER (PARTITION BY k ORDER BY v DESC) <= 3
+SELECT .. ORDER BY v DESC LIMIT 3 WITH TIES       QUALIFY rank() OVER (ORDER BY v DESC) <= 3
 SELECT DISTINCT ON (k) .. ORDER BY k, v           QUALIFY row_number() OVER (PARTITION BY k ORDER BY k, v) = 1
 SELECT sum(v) OVER w .. WINDOW w AS (ORDER BY v)  SELECT sum(v) OVER (ORDER BY v) ..
 
@@ -57,21 +58,34 @@ def limit_by(select: exp.Query) -> list[exp.Expr]:
     return [one for clause in clauses if clause is not None for one in clause.expressions]
 
 
+def is_with_ties(query: exp.Query) -> bool:
+    """Whether rows that ORDER BY has beside the last one of LIMIT stay as well. Raises SqlError without an order."""
+    clause = query.args.get("limit")
+    options = None if clause is None else clause.args.get("limit_options")
+    if options is None or not options.args.get("with_ties"):
+        return False
+    if query.args.get("order") is None:
+        raise SqlError(
+            "WITH TIES is of an order, and there is none", where=place_of(clause, "LIMIT"), fix="ORDER BY v before it"
+        )
+    return True
+
+
 def number_first_rows(select: exp.Select) -> None:
     """Let a condition on the row number say what LIMIT does; ORDER BY stays. Raises Unsupported, SqlError."""
     for name, clause in (("distinct", "DISTINCT"), ("qualify", "QUALIFY")):
         if select.args.get(name):
             raise Unsupported(
-                f"{clause} and LIMIT in one SELECT are not supported over streams",
+                f"{clause} and such a LIMIT in one SELECT are not supported",
                 where=place_of(select.args["limit"], "LIMIT"),
                 fix=f"{clause} in a subquery: SELECT * FROM (SELECT {clause} ..) AS x ORDER BY .. LIMIT ..",
             )
     count, skipped = row_count(select, "limit", 0), row_count(select, "offset", 0)
-    place = _row_number(select, limit_by(select))
-    last = exp.Literal.number(skipped + count)
+    by, first, last = limit_by(select), exp.Literal.number(skipped + 1), exp.Literal.number(skipped + count)
+    place = _place(select, by, exp.Rank() if is_with_ties(select) else exp.RowNumber())
     within: exp.Expr = exp.LTE(this=place, expression=last)
     if skipped:
-        within = exp.Between(this=place, low=exp.Literal.number(skipped + 1), high=last)
+        within = exp.And(this=exp.GTE(this=_place(select, by), expression=first), expression=within)
     select.set("qualify", exp.Qualify(this=within))
     for clause in ("limit", "offset"):
         select.set(clause, None)
@@ -92,19 +106,19 @@ def number_first_of_each(select: exp.Select) -> None:
             fix="DISTINCT ON in a subquery, QUALIFY around it; or row_number() OVER (PARTITION BY k ORDER BY v) = 1 "
             "in QUALIFY",
         )
-    first = exp.EQ(this=_row_number(select, clause.args["on"].expressions), expression=exp.Literal.number(1))
+    first = exp.EQ(this=_place(select, clause.args["on"].expressions), expression=exp.Literal.number(1))
     select.set("qualify", exp.Qualify(this=first))
     select.set("distinct", None)
 
 
-def _row_number(select: exp.Select, by: Sequence[exp.Expr]) -> exp.Window:
-    """The place of a row, in the order of the SELECT, among those that agree in ``by``."""
+def _place(select: exp.Select, by: Sequence[exp.Expr], told: exp.Expr | None = None) -> exp.Window:
+    """The place of a row, in the order of the SELECT, among those that agree in ``by``: its number, or as ``told``."""
     order = select.args.get("order")
     terms = [] if order is None else [term.copy() for term in order.expressions]
     for term in terms:
         term.set("this", _written(term.this, select))
     return exp.Window(
-        this=exp.RowNumber(),
+        this=told or exp.RowNumber(),
         partition_by=[_written(one, select) for one in by],
         order=exp.Order(expressions=terms) if terms else None,
         over="OVER",
@@ -118,6 +132,12 @@ def row_count(select: exp.Query, name: str, missing: int) -> int:
     clause = select.args.get(name)
     if clause is None:
         return missing
+    if name == "limit" and is_with_ties(select) and not isinstance(select, exp.Select):
+        raise Unsupported(
+            "WITH TIES of several SELECTs is not supported",
+            where=place_of(clause, "LIMIT"),
+            fix="SELECT * FROM (.. UNION ALL ..) AS x ORDER BY v LIMIT n WITH TIES",
+        )
     value = clause.args.get("count") or exp.Literal.number(1) if isinstance(clause, exp.Fetch) else clause.expression
     count = _constant(value, _MOST_ROWS if name == "limit" else 0)
     if count is None or count < 0:

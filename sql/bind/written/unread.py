@@ -45,7 +45,7 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.Limit: "expression expressions limit_options",
     exp.Offset: "expression expressions",
     exp.Fetch: "direction count limit_options",
-    exp.LimitOptions: "rows",
+    exp.LimitOptions: "rows with_ties",
     exp.Distinct: "expressions on",
     exp.Star: "except_ replace",
     exp.Alias: "this alias",

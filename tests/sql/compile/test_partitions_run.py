@@ -30,6 +30,8 @@ FIRST = {
     "limit": "SELECT k, d FROM {0} ORDER BY d DESC, k LIMIT 3",
     "offset": "SELECT k, v, s FROM {0} ORDER BY 2 LIMIT 2 OFFSET 1",
     "of each": "SELECT DISTINCT ON (k) k, v, s FROM {0} ORDER BY k, v DESC",
+    "ties": "SELECT k, v FROM {0} ORDER BY v FETCH FIRST 2 ROWS WITH TIES",
+    "ties after an offset": "SELECT k, v FROM {0} ORDER BY v OFFSET 1 ROWS FETCH FIRST 2 ROWS WITH TIES",
     "of a subquery": "SELECT k, count(*) AS c FROM (SELECT * FROM {0} ORDER BY v LIMIT 4) AS x GROUP BY k",
     "of groups": "SELECT s, sum(v) AS t FROM {0} GROUP BY s ORDER BY t DESC, s LIMIT 2",
     "ranked groups": "SELECT s, count(*) AS c, rank() OVER (ORDER BY count(*) DESC) AS r FROM {0} GROUP BY s",
