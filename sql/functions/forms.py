@@ -93,7 +93,8 @@ def _is(translator: Translator, node: exp.Expr) -> Typed:
     if not isinstance(node.expression, exp.Null | exp.Boolean):
         raise translator.unsupported(node)
     translator.note_read(node.expression)
-    value = bracketed(translator.tree(node.this))
+    asked = translator.tree if isinstance(node.expression, exp.Null) else translator.condition
+    value = bracketed(asked(node.this))
     return translator.known(exp.Is(this=value, expression=node.expression.copy()), pa.bool_())
 
 

@@ -144,9 +144,9 @@ def _age(arguments: Sequence[Typed]) -> exp.Expr:
 def _moves(unit: str) -> tuple[Row, Row, Row]:
     to_interval = f"to_interval_{unit}(n)"
     return (
-        Row(f"add_{unit}s(time, n)", f"n {unit}s later", _moving(unit, "+")),
-        Row(f"subtract_{unit}s(time, n)", f"n {unit}s earlier", _moving(unit, "-")),
-        Row(to_interval, f"n {unit}s: time + {to_interval}", _to_interval(unit)),
+        Row(f"add_{unit}s(time, n)", f"n {unit}s later", _moving(unit, "+"), takes="any number"),
+        Row(f"subtract_{unit}s(time, n)", f"n {unit}s earlier", _moving(unit, "-"), takes="any number"),
+        Row(to_interval, f"n {unit}s: time + {to_interval}", _to_interval(unit), takes="number"),
     )
 
 

@@ -219,7 +219,7 @@ FUNCTIONS: Table = (
     _at_names("json_extract_keys_and_values_raw", "pairs of a name and the JSON of its member, at a path", _entries,
               None, differs=_AS_WRITTEN),
     _at_names("json_length", "how many elements or members there are at a path", _length, pa.uint64()),
-    Row("json_array_length(json)", "how many elements the array has", _array_length, pa.uint64()),
+    Row("json_array_length(json)", "how many elements the array has", _array_length, pa.uint64(), takes="text"),
     _at_names("json_type", "String, Int64, Double, Bool, Array, Object or Null", _type, _TEXT),
     Row("is_valid_json(text)", "whether a text is JSON", "json_valid({0})"),
     Row("json_value(json, path)", "the text or number at a path such as $.a.b[0]; '' where there is none",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -87,17 +88,16 @@ def _sign(arguments: Sequence[Typed]) -> str:
 
 _REAL = pa.float64()
 
-FUNCTIONS: Table = (
+_ROWS: Table = (
     Row("round(a[, digits])", "to the nearest; halves of floats to even, others away from 0",
-        _rounded("round_even({0}, 0)", _AWAY), takes="number"),
-    Row("round_bankers(a[, digits])", "to the nearest, halves to even", _rounded("round_even({0}, 0)", _EVEN),
-        takes="number"),
-    Row("floor(a[, digits])", "the greatest number not above a", _rounded("floor({0})", _DOWN), takes="number"),
-    Row("ceil(a[, digits])", "the least number not below a", _rounded("ceil({0})", _UP), takes="number",
+        _rounded("round_even({0}, 0)", _AWAY)),
+    Row("round_bankers(a[, digits])", "to the nearest, halves to even", _rounded("round_even({0}, 0)", _EVEN)),
+    Row("floor(a[, digits])", "the greatest number not above a", _rounded("floor({0})", _DOWN)),
+    Row("ceil(a[, digits])", "the least number not below a", _rounded("ceil({0})", _UP),
         also="ceiling"),
-    Row("trunc(a[, digits])", "a without the digits beyond", _rounded("trunc({0})", _CUT), takes="number",
+    Row("trunc(a[, digits])", "a without the digits beyond", _rounded("trunc({0})", _CUT),
         also="truncate"),
-    Row("sign(a)", "-1, 0 or 1", _sign, pa.int8(), takes="number"),
+    Row("sign(a)", "-1, 0 or 1", _sign, pa.int8()),
     Row("sqrt(a)", "the square root; NaN below 0", _of_one("sqrt", "{0} < 0"), _REAL),
     Row("cbrt(a)", "the cube root", _of_one("cbrt"), _REAL),
     Row("exp(a)", "e to the power of a", _of_one("exp"), _REAL),
@@ -135,3 +135,5 @@ FUNCTIONS: Table = (
     Row("if_not_finite(a, other)", "other where a is infinite or NaN",
         "CASE WHEN isfinite(CAST({0} AS DOUBLE)) THEN {0} ELSE {1} END"),
 )  # fmt: skip
+
+FUNCTIONS: Table = tuple(replace(row, takes="number") for row in _ROWS)

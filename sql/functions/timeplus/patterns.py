@@ -237,5 +237,5 @@ FUNCTIONS: Table = (
     Row("multi_search_first_position(text, parts)", "where the first one begins, in bytes from 1; 0 where none is",
         f"coalesce(list_min(list_filter({_PLACES}, lambda each_: each_ > 0)), 0 * strlen({{0}}))", _COUNT),
     Row("split_part(text, separator, n)", "the n-th part, '' where there is none",
-        "split_part({0}, {1}, CAST({2} AS INTEGER))", _TEXT),
+        "split_part({0}, {1}, CAST({2} AS INTEGER))", _TEXT, takes="text text number"),
 )  # fmt: skip

@@ -130,8 +130,8 @@ FUNCTIONS: Table = (
         also="ipv4_string_to_num_or_null", differs="NULL if it is not one, where ClickHouse stops the query"),
     Row("ipv4_string_to_num_or_default(text)", "the number of an IPv4 address; 0 if it is not one",
         _ipv4_number_or_zero, pa.uint32(), takes="text"),
-    Row("ipv4_num_to_string(number)", "the IPv4 address of a number", _OCTETS, pa.string()),
+    Row("ipv4_num_to_string(number)", "the IPv4 address of a number", _OCTETS, pa.string(), takes="number"),
     Row("ipv4_num_to_string_class_c(number)", "the same, xxx for its last part", f"{_THREE_OCTETS} || '.xxx'",
-        pa.string()),
+        pa.string(), takes="number"),
     Row("is_ipv4_string(text)", "whether it is an IPv4 address", _is_ipv4, pa.bool_(), takes="text"),
 )  # fmt: skip

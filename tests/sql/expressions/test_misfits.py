@@ -20,7 +20,6 @@ def world() -> World:
     ("written", "message"),
     [
         ("lower(i)", "lower(s.i) has no value, as s.i is an integer"),
-        ("sqrt(t)", "sqrt(s.t) has no value, as s.t is a text"),
         ("a[t]", "s.a[s.t] has no value, as s.a is an array and s.t is a text"),
         # Of calls in calls the one that is refused.
         ("length(lower(i)) + 1", "lower(s.i) has no value, as s.i is an integer"),
