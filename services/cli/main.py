@@ -117,18 +117,24 @@ def sql(
     session_commands.sql(command, until_idle=until_idle, yes=yes, output=output, mode=_mode(table))
 
 
-@app.command(epilog="Example: `dovetail run examples/clickthrough.sql --until-idle`")
+@app.command(
+    epilog="Examples: `dovetail run examples/clickthrough.sql --until-idle`, `dovetail run shop.sql views/ --dry-run`"
+)
 def run(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="A file of SQL statements.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(exists=True, readable=True, help="Files of SQL statements; of a folder all .sql, by name."),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the statements, and run none.")] = False,
     until_idle: UntilIdle = False,
     yes: Yes = False,
     table: AsTable = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Run the statements of a file, in order, up to the first that fails."""
+    """Run the statements of files, in order, up to the first that fails."""
     from dovetail.services.cli import session_commands
 
-    session_commands.run(file, until_idle=until_idle, yes=yes, output=output, mode=_mode(table))
+    session_commands.run(paths, dry_run=dry_run, until_idle=until_idle, yes=yes, output=output, mode=_mode(table))
 
 
 @app.command(epilog="Examples: `dovetail tail orders_priced --from-beginning`, `dovetail tail orders -n 10 -o json`")

@@ -55,10 +55,16 @@ def sql(command: str | None, *, until_idle: bool, yes: bool, output: Format, mod
             run_script(session, screen, sys.stdin.read(), until_idle=until_idle, echo=True)
 
 
-def run(file: Path, *, until_idle: bool, yes: bool, output: Format, mode: Mode) -> None:
+def run(paths: Sequence[Path], *, dry_run: bool, until_idle: bool, yes: bool, output: Format, mode: Mode) -> None:
+    from dovetail.services.cli.scripts import check_files, files_of, run_files
+
     screen = Screen(output, mode=mode)
     with opened(screen, yes=yes) as session:
-        run_script(session, screen, file.read_text(), until_idle=until_idle, echo=True)
+        files = files_of(paths)
+        if not dry_run:
+            run_files(session, screen, files, until_idle=until_idle)
+        elif not check_files(session, screen, files):
+            raise typer.Exit(FAILED)
 
 
 def tail(name: str, *, from_beginning: bool, limit: int | None, output: Format, mode: Mode) -> None:

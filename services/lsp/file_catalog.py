@@ -30,16 +30,19 @@ class NameChange:
 
 
 class FileCatalog:
-    """The relations at one place of a file; ``stack`` is None where none runs."""
+    """The relations at one place of a file; ``stack`` is None where none runs.
 
-    def __init__(self, stack: Sequence[Relation] | None) -> None:
+    to_run  whether the file is to be run in the stack as that is now; else it may be what has made all that is there
+    """
+
+    def __init__(self, stack: Sequence[Relation] | None, *, to_run: bool = False) -> None:
         self.missed = False
         """Whether a name was asked for that is neither in the file nor, as none is known, in a stack."""
         self.hidden = False
         """Whether one was whose columns are not known here: its source has them, or its statement is wrong."""
         self._complete = stack is not None
         self._found: dict[str, Relation | None] = {relation.name: relation for relation in stack or ()}
-        self._own: set[str] = set()
+        self._own: set[str] = set(self._found) if to_run else set()
         self._versions: dict[str, int] = {}
         for relation in stack or ():
             self._note(relation.name, relation)
@@ -111,7 +114,7 @@ class FileCatalog:
     # -- as statements that create ask --
 
     def taken(self, definition: RelationDefinition) -> bool:
-        """Whether the file has made it, and this statement leaves it. Raises SqlError where it may not be replaced."""
+        """Whether it is there already, and this statement leaves it. Raises SqlError where it may not be replaced."""
         existing = self._found[definition.name] if definition.name in self._own else None
         if existing is not None and not definition.if_not_exists:
             refuse_taken(existing, definition)

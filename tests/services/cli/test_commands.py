@@ -181,6 +181,34 @@ def test_a_script_with_a_syntax_error_runs_nothing(dovetail: Dovetail, tmp_path:
 
 
 @pytest.mark.services
+def test_a_folder_is_run_by_name_and_checked_before(dovetail: Dovetail, tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    refused = dovetail("run", str(folder))
+    assert (refused.exit_code, "no file of the folder ends with .sql" in refused.stderr) == (1, True)
+    (folder / "1_orders.sql").write_text("CREATE STREAM cli_eight (id int64);")
+    (folder / "2_ids.sql").write_text(
+        "CREATE VIEW cli_nine AS SELECT id FROM cli_eight;\nSELECT * FROM table(cli_ten);"
+    )
+    checked = dovetail("run", "--dry-run", str(folder))
+    assert checked.exit_code == 1
+    assert checked.stderr.count("error: ") == 1
+    assert f"{folder / '2_ids.sql'}, line 2, column 21" in checked.stderr
+    assert dovetail("sql", "-c", "SHOW STREAMS").stdout.count("cli_eight") == 0
+    (folder / "2_ids.sql").write_text("CREATE VIEW cli_nine AS SELECT id FROM cli_eight")
+    checked = dovetail("run", "--dry-run", str(folder))
+    assert (checked.exit_code, "2 statements checked, none was run" in checked.stderr) == (0, True)
+    assert dovetail("run", str(folder)).exit_code == 0
+    # What is there is not made again.
+    again = dovetail("run", "--dry-run", str(folder))
+    assert (again.exit_code, again.stderr.count("already")) == (1, 2)
+    (folder / "3_broken.sql").write_text("SELEC 1")
+    broken = dovetail("run", str(folder / "2_ids.sql"), str(folder / "3_broken.sql"))
+    assert (broken.exit_code, "3_broken.sql, line 1" in broken.stderr) == (1, True)
+    dovetail("sql", "-c", "DROP VIEW cli_nine; DROP STREAM cli_eight WITH DATA")
+
+
+@pytest.mark.services
 def test_passwords_show_neither_in_the_echo_nor_in_errors(dovetail: Dovetail, tmp_path: Path) -> None:
     script = tmp_path / "script.sql"
     script.write_text("CREATE EXTERNAL STREAM e (id int64) SETTINGS topic = 'none', password = 'hunter2';")
