@@ -199,6 +199,10 @@ class RefusedCall:
     fix: str
 
 
+def _missing(name: str, dialect: str) -> str:
+    return f"there is no function {name}() in the dialect of {dialect}"
+
+
 Refusals = Sequence[tuple[str, str, str]]
 """Names, parted by blanks; why they are refused; what works in their place."""
 
@@ -208,10 +212,12 @@ class Registry:
     """The functions of a dialect, by name, and those that are known and refused.
 
     compiled   how the dialect reads a row: the tree, or the template, of a call over these arguments
+    elsewhere  functions of other systems, and what is written in their place
     """
 
     dialect: str
     compiled: Callable[[Row, Sequence[Typed]], Typed | exp.Expr | str] = Row.built
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
     groups: dict[str, Table] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     refused: dict[str, RefusedCall] = field(default_factory=dict)
@@ -227,9 +233,11 @@ class Registry:
         function = self.functions.get(name)
         if function is not None:
             return function
+        if name in self.elsewhere:
+            raise UnknownName(_missing(name, self.dialect), where=place, fix=f"{self.elsewhere[name]}, for one")
         close = nearest(name, self.functions)
         fix = f"did you mean {self.functions[close].row.usage}?" if close else "docs/functions.md lists the functions"
-        raise UnknownName(f"there is no function {name}() in the dialect of {self.dialect}", where=place, fix=fix)
+        raise UnknownName(_missing(name, self.dialect), where=place, fix=fix)
 
     def refuse(self, table: Refusals) -> None:
         for names, reason, fix in table:

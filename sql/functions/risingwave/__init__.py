@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from dovetail.sql.functions.elsewhere import OF_TABLES
 from dovetail.sql.functions.registry import Registry, Table
 from dovetail.sql.functions.risingwave import arrays, conditions, json, maps, numbers, series, text, times
 from dovetail.sql.functions.risingwave.refusals import REFUSED
@@ -25,7 +26,7 @@ GROUPS: Mapping[str, Table] = {
 @cache
 def functions() -> Registry:
     """All of them; made once."""
-    registry = Registry("RisingWave", compiled)
+    registry = Registry("RisingWave", compiled, OF_TABLES)
     for group, table in GROUPS.items():
         registry.add(group, table)
     registry.refuse(REFUSED)

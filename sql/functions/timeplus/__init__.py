@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from dovetail.sql.functions.arguments import compiled
+from dovetail.sql.functions.elsewhere import OF_STREAMS
 from dovetail.sql.functions.registry import Refusals, Registry, Table
 from dovetail.sql.functions.timeplus import (
     arrays,
@@ -74,7 +75,7 @@ REFUSED: Refusals = (
 @cache
 def functions() -> Registry:
     """All of them; made once."""
-    registry = Registry("Timeplus", compiled)
+    registry = Registry("Timeplus", compiled, OF_STREAMS)
     for group, table in GROUPS.items():
         registry.add(group, table)
     registry.refuse(REFUSED)
