@@ -133,6 +133,7 @@ def is_grouping(node: exp.Expr) -> bool:
 def _unit_or_value(translator: Translator, node: exp.Expr) -> Typed:
     """``day`` without quotes is a unit, unless it is a column."""
     if isinstance(node, exp.Column | exp.Var | exp.Identifier) and node.name not in translator.environment.types:
+        translator.note_read(node)
         return Typed(exp.Literal.string(node.name), translator.environment.ask, pa.string(), node.name)
     return translator(node)
 
