@@ -6,6 +6,7 @@ hold.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.sql.bind.bounded.bounded_binder import BoundedBinder
 from dovetail.sql.bind.named_columns import named_as
 from dovetail.sql.bind.scope import place_of
@@ -49,22 +50,29 @@ def snapshot_of(
     return replace(made, relations=tuple(binder.read), past=binder.past)
 
 
+_GROUPED = "GROUP BY it too, or take an aggregate of it: max(x), any_value(x)"
+_IN_QUALIFY = "SELECT k FROM table(t) QUALIFY row_number() OVER (PARTITION BY k ORDER BY n) <= 3"
+_IN_HAVING = "SELECT k FROM table(t) GROUP BY k HAVING sum(n) > 1"
+_IN_PARTS = "ask for its columns one by one, to see which of them it is; each name and literal has a type that fits"
+_SAID = (
+    ("WHERE clause cannot contain aggregates", "an aggregate is not allowed in WHERE", _IN_HAVING),
+    (
+        "GROUP BY clause cannot contain aggregates",
+        "an aggregate is not allowed in GROUP BY",
+        "GROUP BY the other columns",
+    ),
+    ("cannot contain window functions", "a window function is not allowed in a condition", _IN_QUALIFY),
+    ("must appear in the GROUP BY", "a column is neither in GROUP BY nor in an aggregate", _GROUPED),
+)
+"""What the engine says of a query, and what it means."""
+
+
 def _check(sql: str, tables: Mapping[str, pa.Table]) -> None:
-    """Raises for a query that DuckDB does not take."""
+    """Raises SqlError for a query that DuckDB does not take, whose own words are for the log."""
     try:
         run(sql, tables)
-    except duckdb.BinderException as fault:
-        raise UnknownName(_line(fault), where="a query over table(x)", fix=_candidates(fault)) from None
     except duckdb.Error as fault:
-        raise SqlError(_line(fault), where="a query over table(x)", fix="check names and types") from None
-
-
-def _line(fault: duckdb.Error) -> str:
-    return str(fault).split("\n")[0].split("Error: ", 1)[-1].replace('"', "")
-
-
-def _candidates(fault: duckdb.Error) -> str:
-    if "must appear in the GROUP BY" in str(fault):
-        return "GROUP BY it too, or take an aggregate of it: max(x), any_value(x)"
-    _, found, rest = str(fault).partition("Candidate bindings: ")
-    return f"there are: {rest.split(chr(10))[0]}".replace('"', "") if found else "check names and types"
+        logging.getLogger(__name__).info("a query over table(x) is refused: %s", fault)
+        said = ((what, fix) for text, what, fix in _SAID if text in str(fault))
+        what, fix = next(said, ("the query has no answer as it is written", _IN_PARTS))
+        raise SqlError(what, where="a query over table(x)", fix=fix) from None
