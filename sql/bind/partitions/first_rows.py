@@ -61,8 +61,7 @@ def limit_by(select: exp.Query) -> list[exp.Expr]:
 def is_with_ties(query: exp.Query) -> bool:
     """Whether rows that ORDER BY has beside the last one of LIMIT stay as well. Raises SqlError without an order."""
     clause = query.args.get("limit")
-    options = None if clause is None else clause.args.get("limit_options")
-    if options is None or not options.args.get("with_ties"):
+    if clause is None or (options := clause.args.get("limit_options")) is None or not options.args.get("with_ties"):
         return False
     if query.args.get("order") is None:
         raise SqlError(
