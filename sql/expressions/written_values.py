@@ -14,15 +14,17 @@ from dovetail.sql.expressions.evaluate import run
 
 _READ = (
     *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean),
-    *(pa.types.is_timestamp, pa.types.is_date, pa.types.is_list, pa.types.is_map, pa.types.is_struct),
+    *(pa.types.is_timestamp, pa.types.is_date, pa.types.is_list),
 )
 
 
 @lru_cache(maxsize=1024)
 def is_value(text: str, kind: pa.DataType) -> bool:
-    """Whether a text stands for a value of a type: any does for all but numbers, truth values, times, dates, arrays,
-    maps and tuples.
+    """Whether a text stands for a value of a type: none does for a map or a tuple, any does for all but numbers, truth
+    values, times, dates and arrays.
     """
+    if pa.types.is_map(kind) or pa.types.is_struct(kind):
+        return False
     if not any(is_kind(kind) for is_kind in _READ):
         return True
     written = pa.table({"written": [text]})

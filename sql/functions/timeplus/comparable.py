@@ -19,7 +19,8 @@ from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.types import display
 
 _FAMILIES = {"boolean": "number", "date": "time"}
-_KNOWN = ("number", "text", "time", "array", "tuple")
+_NESTED = {"array", "tuple", "map"}
+_KNOWN = ("number", "text", "time", *sorted(_NESTED))
 """Those whose values are never those of another."""
 
 
@@ -53,8 +54,9 @@ def _alike(left: Typed, right: Typed) -> bool:
     if one not in _KNOWN or other not in _KNOWN:
         return True
     if isinstance(left.literal, str) or isinstance(right.literal, str):
-        nested = {"array", "tuple"} & {one, other}
-        return not nested or (_is_read(left, right) and _is_read(right, left))
+        # Beside a column a text has a refusal of its own, which names the column.
+        refused = _NESTED & {one, other} or (left.literal is not None and right.literal is not None)
+        return not refused or (_is_read(left, right) and _is_read(right, left))
     if one != other:
         return False
     constant = not (left.tree.find(exp.Column) and right.tree.find(exp.Column))
@@ -72,7 +74,7 @@ def _alike_within(left: pa.DataType, right: pa.DataType, constant: bool) -> bool
     one, other = (_family_of(kind) for kind in (left, right))
     if one == other or one not in _KNOWN or other not in _KNOWN:
         return True
-    return constant and "text" in (one, other) and not {"array", "tuple"} & {one, other}
+    return constant and "text" in (one, other) and not _NESTED & {one, other}
 
 
 def _is_read(text: Typed, beside: Typed) -> bool:

@@ -20,7 +20,7 @@ from dovetail.sql.plan.properties import rules_of, walk
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.types import display
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 TypeOf = Callable[[exp.Expr], pa.DataType | None]
 """None where it does not matter."""
 PairsOf = Callable[[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]

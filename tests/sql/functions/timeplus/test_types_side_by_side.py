@@ -182,3 +182,25 @@ def test_the_fix_can_be_planned(relation: str, refused: str, said: str, fix: str
 def test_a_text_that_is_no_value_is_refused_in_the_select_list_too(relation: str) -> None:
     with pytest.raises(SqlError, match="'abc' is not a valid int32, the type of id"):
         PLANNER.plan(f"SELECT id = 'abc' AS x FROM {relation}")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "m = d",
+        "m = (n)",
+        "m < 'x'",
+        "t = 'x'",
+        "5 = 'Mars'",
+        "'Mars' <> 1.5",
+        "at IS DISTINCT FROM 'Mars'",
+        "n <=> 'x'",
+    ],
+)
+def test_no_form_of_a_comparison_is_passed_over(condition: str) -> None:
+    columns = "n int, d decimal(10, 2), at datetime64(3), m map(string, int), t tuple(x int, y string)"
+    planner = Planner.of(f"CREATE STREAM s ({columns})")
+    with pytest.raises(SqlError, match=r"cannot be compared|is not a valid"):
+        planner.plan(f"SELECT {condition} AS x FROM s")
+    with pytest.raises(SqlError, match=r"cannot be compared|is not a valid"):
+        planner.plan(f"SELECT {condition} AS x FROM table(s)")
