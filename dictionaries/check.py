@@ -9,6 +9,7 @@ import pyarrow as pa
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import type_words
 from dovetail.dictionaries.cache.cache_settings import CACHE_SETTINGS, read_settings
 from dovetail.dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from dovetail.dictionaries.definition.kinds import (
@@ -146,7 +147,7 @@ def _check_values(made: Definition) -> None:
                 value_reader(column.type)(column.default)
         except UnfitValue:
             raise SqlError(
-                f"the DEFAULT '{column.default}' of \"{column.name}\" is no {column.type}",
+                f"the DEFAULT '{column.default}' of \"{column.name}\" is no {type_words(column.type)}",
                 where=f'dictionary "{made.name}"',
                 fix="a literal of the column's type",
             ) from None

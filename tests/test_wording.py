@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from dovetail.changelog.wording import articled, counted
+from dovetail.changelog.wording import articled, counted, type_words
+from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import arrow
 from tests.paths import ROOT
 
 PACKAGES = ("changelog", "broker", "joins", "sql", "dictionaries", "enrichment", "runtime", "spark_jobs", "services")
@@ -57,6 +61,51 @@ def uncounted(text: ast.JoinedStr) -> list[str]:
 def test_one_is_no_plural() -> None:
     found = {place: wrong for place, text in messages() if (wrong := uncounted(text))}
     assert {place.split(":")[0] for place in found} == MORE_THAN_ONE, found
+
+
+def bare_types(path: Path) -> list[str]:
+    """The types of Arrow that texts of the file name as Arrow does, such as ``decimal128(10, 2)``."""
+    found = []
+    for function in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        arguments = [*function.args.args, *function.args.kwonlyargs]
+        types = {one.arg for one in arguments if one.annotation and ast.unparse(one.annotation) == "pa.DataType"}
+        for call in ast.walk(function):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in DEFECTS:
+                continue
+            for text in ast.iter_child_nodes(call) if isinstance(call, ast.Call | ast.Return | ast.keyword) else ():
+                if isinstance(text, ast.JoinedStr):
+                    values = [one.value for one in text.values if isinstance(one, ast.FormattedValue)]
+                    named = [ast.unparse(one) for one in values]
+                    found += [f"{path.name}: {one}" for one in named if one in types or ENDS_IN_TYPE.search(one)]
+    return found
+
+
+DEFECTS = ("InternalError", "TypeError", "pa.ArrowInvalid", "pa.ArrowNotImplementedError")
+"""What is raised for developers, and is caught."""
+ENDS_IN_TYPE = re.compile(r"(?:column|expr|array|values|time|field)\.type$")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_types_are_named_as_columns_are_declared(package: str) -> None:
+    assert [one for path in sorted((ROOT / package).rglob("*.py")) for one in bare_types(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (pa.decimal128(10, 2), "decimal(10, 2)"),
+        (pa.list_(pa.date32()), "array(date)"),
+        (pa.timestamp("ms", tz="UTC"), "datetime64(3)"),
+        (pa.map_(pa.string(), pa.float64()), "map(string, float64)"),
+        (pa.struct([("a", pa.binary())]), "tuple(a bytes)"),
+        (pa.time64("us"), "time"),
+    ],
+)
+def test_a_name_of_a_type_is_read_as_that_type(kind: pa.DataType, name: str) -> None:
+    assert type_words(kind) == name
+    assert arrow(name, Rules.TIMEPLUS) == kind
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from dovetail.changelog.formats import time_text
+from dovetail.changelog.wording import type_words
 
 Convert = Callable[[Any], Any]
 """From a parsed JSON value, not null, to what ``pa.array`` takes for the type. Raises Mismatch."""
@@ -36,7 +37,7 @@ def type_name(arrow_type: pa.DataType) -> str:
     names = {pa.string(): "text", pa.bool_(): "boolean", pa.float64(): "float64", pa.float32(): "float32"}
     if pa.types.is_timestamp(arrow_type):
         return "time"
-    return names.get(arrow_type) or str(arrow_type)
+    return names.get(arrow_type) or type_words(arrow_type)
 
 
 def described(value: Any) -> str:

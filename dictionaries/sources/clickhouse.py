@@ -27,13 +27,13 @@ from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceR
 from dovetail.changelog.lookup import Key, Row, Rows
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
-from dovetail.changelog.wording import counted
+from dovetail.changelog.wording import counted, type_words
 from dovetail.dictionaries.definition.definition import Definition
 from dovetail.dictionaries.definition.secrets import password_of
 from dovetail.dictionaries.definition.tls import certificate_refused, tls_of
 from dovetail.dictionaries.idle_pool import IdlePool
 from dovetail.dictionaries.outside.outside import Outside
-from dovetail.dictionaries.sources.column_types import INSTANT, declared_type, fits, fix_of_type
+from dovetail.dictionaries.sources.column_types import INSTANT, fits, fix_of_type
 from dovetail.dictionaries.sources.source_parameters import source_parameters
 from dovetail.dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
@@ -99,7 +99,7 @@ class ClickHouseSource:
             if not fits(there, column.type):
                 raise Unsupported(
                     f'column "{column.name}" is {types[column.name]} in ClickHouse, which does not fit '
-                    f"{declared_type(column.type)}",
+                    f"{type_words(column.type)}",
                     where=self.where,
                     fix=fix_of_type(column.name, there),
                 )

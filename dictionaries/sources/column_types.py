@@ -9,6 +9,8 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql
 
+from dovetail.changelog.wording import type_words
+
 INSTANT = pa.timestamp("us", tz="UTC")
 """Every instant of a dictionary, as of a stream, is in microseconds of UTC."""
 _MOST_DIGITS = 38
@@ -45,19 +47,7 @@ def fix_of_type(column: str, there: pa.DataType) -> str:
     """How ``column`` is to be declared, whose values are of type ``there`` at the source."""
     if there == pa.string():
         return f'declare "{column}" as string'
-    return f'declare "{column}" as {declared_type(there)}, or as string'
-
-
-def declared_type(kind: pa.DataType) -> str:
-    """As CREATE DICTIONARY writes it."""
-    if pa.types.is_timestamp(kind):
-        return "datetime64(6)"
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision}, {kind.scale})"
-    if pa.types.is_list(kind):
-        return f"array({declared_type(kind.value_type)})"
-    names = {"double": "float64", "float": "float32", "date32[day]": "date", "binary": "bytes"}
-    return names.get(str(kind), str(kind))
+    return f'declare "{column}" as {type_words(there)}, or as string'
 
 
 def _family(kind: pa.DataType) -> str:

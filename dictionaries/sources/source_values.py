@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from dovetail.changelog.formats import time_text
+from dovetail.changelog.wording import type_words
 
 Read = Callable[[Any], Any]
 ReadColumn = Callable[[Sequence[Any]], Sequence[Any]]
@@ -37,7 +38,7 @@ class UnfitValue(Exception):
     def __init__(self, value: Any, kind: pa.DataType) -> None:
         shown = str(value)
         shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + ".."
-        super().__init__(f"{type(value).__name__} '{shown}' is no {kind}")
+        super().__init__(f"{type(value).__name__} '{shown}' is no {type_words(kind)}")
 
 
 def column_reader(kind: pa.DataType) -> ReadColumn:

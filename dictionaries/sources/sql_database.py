@@ -24,12 +24,12 @@ from dovetail.changelog.errors import DovetailError, ServiceUnavailable, SourceR
 from dovetail.changelog.lookup import Key, Row, Rows
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
-from dovetail.changelog.wording import counted
+from dovetail.changelog.wording import counted, type_words
 from dovetail.dictionaries.definition.definition import Definition
 from dovetail.dictionaries.definition.secrets import password_of
 from dovetail.dictionaries.definition.tls import certificate_refused
 from dovetail.dictionaries.outside.outside import Outside
-from dovetail.dictionaries.sources.column_types import arrow_type, declared_type, fits, fix_of_type
+from dovetail.dictionaries.sources.column_types import arrow_type, fits, fix_of_type
 from dovetail.dictionaries.sources.source_parameters import source_parameters
 from dovetail.dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader
 
@@ -284,7 +284,7 @@ class SqlSource(ABC):
         if there is None or fits(there, column.type):
             return
         raise Unsupported(
-            f'column "{column.name}" is {found} in {self.title}, which does not fit {declared_type(column.type)}',
+            f'column "{column.name}" is {found} in {self.title}, which does not fit {type_words(column.type)}',
             where=self.where,
             fix=fix_of_type(column.name, there),
         )

@@ -112,7 +112,7 @@ def verify(view: str, output: Format) -> None:
         for doubt in found.doubts:
             screen.note(doubt)
         if found.late or found.dead_letters:
-            screen.note(f"{found.late:,} rows were late, {found.dead_letters:,} dead-lettered: not counted")
+            screen.note(f"{counted(found.late, 'row')} late, {found.dead_letters:,} dead-lettered: not counted")
         if found.verdict is Verdict.HOLDS:
             screen.note(
                 f"{view} holds: {counted(found.found, 'row')}, as a batch over its inputs gives them", style="green"

@@ -25,7 +25,7 @@ from dovetail.changelog.formats.members import Member
 from dovetail.changelog.formats.record_parts import expect_written
 from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, Column, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
-from dovetail.changelog.wording import counted
+from dovetail.changelog.wording import counted, type_words
 from dovetail.services.session.assignment import assigned_rows
 from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
@@ -352,5 +352,6 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedAr
         return decimal_text.cast(column, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:
         raise SqlError(
-            f"a value does not fit column {name}: {str(fault).splitlines()[0]}", fix=f"cast it: CAST(.. AS {kind})"
+            f"a value does not fit column {name}: {str(fault).splitlines()[0]}",
+            fix=f"cast it: CAST(.. AS {type_words(kind)})",
         ) from None

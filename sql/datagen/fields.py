@@ -15,6 +15,7 @@ from dovetail.changelog.errors import DovetailError, SqlError, UnknownName, Unsu
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.formats.text_forms import uuid_text
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import type_words
 from dovetail.sql.datagen.chance import Chance, Numbers
 from dovetail.sql.query_settings import milliseconds_of
 from dovetail.sql.syntax.statements import FIELDS
@@ -130,12 +131,12 @@ def values_of(options: Options, kind: pa.DataType) -> GeneratedValues:
         build = next((build for is_of, build in _BUILDERS if is_of(kind)), None)
         if build is None:
             raise Unsupported(
-                f'values of "{options.column}", which is {kind}, cannot be generated',
+                f'values of "{options.column}", which is {type_words(kind)}, cannot be generated',
                 where=_WHERE,
                 fix=f"{FIELDS}{options.column}.values = 'a, b' chooses among some",
             )
         if sequence and not _is_number(kind):
-            raise Unsupported(f'"{options.column}" is {kind}, and a sequence is of numbers', where=_WHERE)
+            raise Unsupported(f'"{options.column}" is {type_words(kind)}, and a sequence is of numbers', where=_WHERE)
         found = build(options, kind)
     options.expect_read()
     return found
@@ -180,7 +181,7 @@ def _one_of(options: Options, kind: pa.DataType) -> GeneratedValues:
     try:
         found = decimal_text.cast(pa.chunked_array([pa.array(texts)]), kind).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, DovetailError):
-        raise options.refusal("values", f"are not all {kind}") from None
+        raise options.refusal("values", f"are not all {type_words(kind)}") from None
     chance = options.chance
     return Made(lambda numbers, _: found.take(pa.array(chance.integers(numbers, 0, len(texts) - 1))))
 
@@ -232,7 +233,7 @@ def _decimals(options: Options, kind: pa.DataType) -> GeneratedValues:
     least, most = _bounds(options, names, (Decimal(0), limit if sequence else min(limit, Decimal(_MOST))))
     for name, value in zip(names, (least, most), strict=True):
         if abs(value) > limit:
-            raise options.refusal(name, f"is beyond {kind}")
+            raise options.refusal(name, f"is beyond {type_words(kind)}")
     low, high = (int(value.scaleb(kind.scale)) for value in (least, most))
     if sequence:
         step = 10**kind.scale

@@ -18,6 +18,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import Column, Kind
+from dovetail.changelog.wording import type_words
 from dovetail.sql.compile.snapshot import Snapshot
 from dovetail.sql.datagen.chance import Chance, Numbers
 from dovetail.sql.datagen.fields import GeneratedValues, Made, Moment, Options, time_of_making, uuids, values_of
@@ -109,9 +110,9 @@ def _fitted(values: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Array:
         return decimal_text.cast(values, kind, safe=not pa.types.is_integer(kind)).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise SqlError(
-            f'the expression of "{name}" is {values.type}, and the column is {kind}',
+            f'the expression of "{name}" is {type_words(values.type)}, and the column is {type_words(kind)}',
             where=_WHERE,
-            fix=f"CAST(.. AS {kind}), or another type of the column",
+            fix=f"CAST(.. AS {type_words(kind)}), or another type of the column",
         ) from None
 
 

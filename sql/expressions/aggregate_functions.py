@@ -33,6 +33,7 @@ from dovetail.sql.expressions.evaluate import readable
 from dovetail.sql.expressions.expression import Expr, Structure, structure
 from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.rules import Rules
+from dovetail.sql.syntax.types import display
 
 FOLDS: dict[type[exp.Expr], Fold] = {
     exp.Count: Fold.COUNT,
@@ -147,7 +148,7 @@ def call_types(call: Call, schema: pa.Schema, place: str, rules: Rules) -> tuple
         case Fold.SUM | Fold.AVG if _is_summed(kind):
             return _as_summed(kind), _sum_of(kind, rules) if call.fold is Fold.SUM else pa.float64()
     fix = f"{call.fold.value}(CAST(x AS ..)) of another type"
-    raise SqlError(f"{call.fold.value} is not made for {kind}", where=place, fix=fix)
+    raise SqlError(f"{call.fold.value} is not made for {display(kind, rules)}", where=place, fix=fix)
 
 
 def _is_summed(kind: pa.DataType) -> bool:

@@ -18,6 +18,7 @@ from sqlglot.generators.duckdb import DuckDBGenerator
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from dovetail.changelog.errors import Unsupported
+from dovetail.changelog.wording import type_words
 from dovetail.sql.syntax.dialect import AGGREGATES, as_written
 
 _OWN_AGGREGATES = ("BIT_AND", "BIT_OR", "BIT_XOR", "REGR_SXX", "REGR_SXY", "REGR_INTERCEPT", "REGR_R2")
@@ -65,7 +66,7 @@ def type_name(kind: pa.DataType) -> str:
     if pa.types.is_timestamp(kind):
         return "TIMESTAMPTZ" if kind.tz else "TIMESTAMP"
     if kind not in _DUCKDB_TYPES:
-        raise Unsupported(f"CAST to {kind} is not supported", fix="CAST to a plain type")
+        raise Unsupported(f"CAST to {type_words(kind)} is not supported", fix="CAST to a plain type")
     return _DUCKDB_TYPES[kind]
 
 

@@ -24,6 +24,7 @@ from dovetail.changelog.changes import DELTA, DELTA_TYPE
 from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.formats.time_range import bounded
+from dovetail.changelog.wording import type_words
 from dovetail.changelog.work.interruption import ended_by, expect_wanted
 from dovetail.joins.dataflow.failed_calls import note
 from dovetail.joins.dataflow.ports import Transform
@@ -191,7 +192,7 @@ def common_type(left: pa.DataType, right: pa.DataType, comparison: str, place: s
         return left
     if family(left) != family(right):
         raise SqlError(
-            f"{comparison.replace(chr(34), '')} compares {left} with {right}",
+            f"{comparison.replace(chr(34), '')} compares {type_words(left)} with {type_words(right)}",
             where=place,
             fix="write CAST(x AS type) on one side",
         )

@@ -12,6 +12,7 @@ from dovetail.changelog.encodings.settings import DEBEZIUM
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.formats.json_types import converter
 from dovetail.changelog.schema import ARRIVAL, JSON, TIME, RecordFormat
+from dovetail.changelog.wording import type_words
 from dovetail.sql.engines import Engine
 from dovetail.sql.expressions.expression import Expr
 from dovetail.sql.plan.column_names import DELTA_COLUMN, output_names
@@ -94,12 +95,14 @@ def _refuse_unwritable(column: str, expr: Expr) -> None:
         raise SqlError(f'the name "{column}" is reserved', where="in SELECT", fix="give the column another name: AS x")
     if column == TIME and not pa.types.is_timestamp(expr.type):
         raise SqlError(
-            f"{TIME} is a time, not {expr.type}", where="in SELECT", fix="give the column another name: AS x"
+            f"{TIME} is a time, not {type_words(expr.type)}",
+            where="in SELECT",
+            fix="give the column another name: AS x",
         )
     try:
         converter(expr.type)
     except TypeError:
-        kind = "interval" if pa.types.is_interval(expr.type) else expr.type
+        kind = type_words(expr.type)
         raise SqlError(
             f'the column "{column}" is of type {kind}, which has no form in JSON',
             where="in SELECT",

@@ -10,6 +10,7 @@ from dovetail.changelog.encodings.settings import DEBEZIUM
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.formats.record_parts import expect_written
 from dovetail.changelog.schema import JSON, Kind, StreamSchema
+from dovetail.changelog.wording import type_words
 from dovetail.sql.engines import Engine
 from dovetail.sql.expressions.evaluate import family
 from dovetail.sql.plan.nodes import Output
@@ -45,9 +46,10 @@ def _into(made: Output, target: Stream) -> Output:
             fix=f"rename it with AS; there are: {', '.join(sorted(declared))}",
         )
     for name, expr in made.columns:
-        if family(expr.type) != family(schema.column(name).type):
+        declared = schema.column(name).type
+        if family(expr.type) != family(declared):
             raise SqlError(
-                f'"{name}" is {expr.type}, and the column of "{schema.name}" is {schema.column(name).type}',
+                f'"{name}" is {type_words(expr.type)}, and the column of "{schema.name}" is {type_words(declared)}',
                 where="INTO",
                 fix=f"write CAST({name} AS ..) AS {name}",
             )

@@ -324,4 +324,4 @@ def test_an_exponent_beyond_all_decimals_is_rejected_alone(number: str, inside: 
     decoded = decoder.decode(records([good, bad, good]))
     assert decoded.rows.num_rows == 2
     (rejected,) = decoded.rejected.to_pylist()
-    assert rejected["reason"].startswith("column v: expected decimal128(38, 10), found ")
+    assert rejected["reason"].startswith("column v: expected decimal(38, 10), found ")

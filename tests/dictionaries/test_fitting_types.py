@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from dovetail.dictionaries.sources.column_types import declared_type, fits, fix_of_type
+from dovetail.changelog.wording import type_words
+from dovetail.dictionaries.sources.column_types import fits, fix_of_type
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.types import arrow
 
@@ -23,8 +24,8 @@ from dovetail.sql.syntax.types import arrow
 def test_what_would_lose_digits_does_not_fit(there: pa.DataType, declared: pa.DataType) -> None:
     assert not fits(there, declared)
     assert fits(there, pa.string())
-    assert f'declare "rate" as {declared_type(there)}' in fix_of_type("rate", there)
-    assert arrow(declared_type(there), Rules.TIMEPLUS) == there
+    assert f'declare "rate" as {type_words(there)}' in fix_of_type("rate", there)
+    assert arrow(type_words(there), Rules.TIMEPLUS) == there
 
 
 @pytest.mark.parametrize(

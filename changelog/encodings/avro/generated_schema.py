@@ -9,6 +9,7 @@ import orjson
 import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.wording import type_words
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INSTANTS = {"s": "timestamp-millis", "ms": "timestamp-millis", "us": "timestamp-micros", "ns": "timestamp-nanos"}
@@ -54,7 +55,7 @@ class _Names:
             return {"type": "record", "name": f"record{self._made}", "fields": fields}
         found = _scalar(kind)
         if found is None:
-            raise SqlError(f"{kind} has no form in Avro", where=f"column {column}", fix="cast it to text")
+            raise SqlError(f"{type_words(kind)} has no form in Avro", where=f"column {column}", fix="cast it to text")
         return found
 
 

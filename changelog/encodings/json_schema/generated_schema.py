@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.wording import type_words
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 
@@ -56,7 +57,7 @@ def _form(kind: pa.DataType, column: str) -> dict[str, Any]:
     for is_of, found in _FORMS:
         if is_of(kind):
             return found
-    raise SqlError(f"{kind} has no form in JSON", where=f"column {column}", fix="cast it to text")
+    raise SqlError(f"{type_words(kind)} has no form in JSON", where=f"column {column}", fix="cast it to text")
 
 
 _FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (

@@ -19,6 +19,7 @@ import pyarrow as pa
 from google.protobuf.descriptor_pb2 import DescriptorProto
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.wording import type_words
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TIMESTAMP_FILE = "google/protobuf/timestamp.proto"
@@ -116,7 +117,7 @@ class _Message:
 
 
 def _unfit(kind: pa.DataType, column: str) -> SqlError:
-    return SqlError(f"{kind} has no form in Protobuf", where=f"column {column}", fix="cast it to text")
+    return SqlError(f"{type_words(kind)} has no form in Protobuf", where=f"column {column}", fix="cast it to text")
 
 
 def _scalar(kind: pa.DataType) -> str | None:

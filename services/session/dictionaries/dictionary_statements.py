@@ -14,7 +14,7 @@ from dovetail.changelog.errors import InternalError, ServiceUnavailable, SqlErro
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import Column
 from dovetail.changelog.suggest import suggestion
-from dovetail.changelog.wording import articled, counted
+from dovetail.changelog.wording import articled, counted, type_words
 from dovetail.dictionaries.definition.definition import Definition
 from dovetail.dictionaries.open import open_layout
 from dovetail.enrichment.dictionary_definitions import definition_of
@@ -155,4 +155,6 @@ def _part(column: Column, text: str) -> Any:
     try:
         return decimal_text.cast(pa.array([text]), column.type)[0].as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise SqlError(f"{text!r} is no value of {column.name}, which is {column.type}", where="--key") from None
+        raise SqlError(
+            f"{text!r} is no value of {column.name}, which is {type_words(column.type)}", where="--key"
+        ) from None

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from dovetail.changelog.errors import SqlError
 from dovetail.changelog.formats import decimal_text
+from dovetail.changelog.wording import type_words
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.types import display
 
@@ -106,7 +107,7 @@ def _misfit(column: pa.ChunkedArray, kind: pa.DataType, name: str, fault: Except
     wanted, why = display(kind, Rules.TIMEPLUS), str(fault).splitlines()[0]
     if row is None:
         return SqlError(
-            f"a column of {column.type} does not fit column {name} {wanted}: {why}",
+            f"a column of {type_words(column.type)} does not fit column {name} {wanted}: {why}",
             where=f"column {name}",
             fix=f"make it one of {wanted} first",
         )

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.wording import type_words
 from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.resolve import Expressions
@@ -56,7 +57,7 @@ class JoinedArray:
             fix = f"name a column of an array type, or compute one: {fix}"
         else:
             what, fix = self.name, "name a column of type array(..), or compute one: split_by_char(',', text) AS part"
-        return SqlError(f'{self.clause} takes arrays, and "{what}" is {kind}', where=self.place, fix=fix)
+        return SqlError(f'{self.clause} takes arrays, and "{what}" is {type_words(kind)}', where=self.place, fix=fix)
 
     def element(self, prefix: str, kind: pa.DataType) -> Visible:
         """The column of the elements, of which ``kind`` is the type of the array. Raises SqlError if it is none."""

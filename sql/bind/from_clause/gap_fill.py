@@ -23,6 +23,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.wording import type_words
 from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.windows import as_table, name_of, refuse_time_of_arrival, time_of
@@ -218,7 +219,7 @@ def _check_time(call: GapFillCall, time: Visible, from_item: FromItem) -> None:
     """Raises SqlError for what is no event time, or cannot say the times that are filled in."""
     if not pa.types.is_timestamp(time.type):
         raise SqlError(
-            f'the gaps of GAP_FILL are of time, and "{time.name}" is {time.type}',
+            f'the gaps of GAP_FILL are of time, and "{time.name}" is {type_words(time.type)}',
             where=call.place,
             fix="name a column of type timestamp or datetime64(3)",
         )
@@ -226,7 +227,7 @@ def _check_time(call: GapFillCall, time: Visible, from_item: FromItem) -> None:
     per_ms = {"s": Decimal("0.001"), "ms": Decimal(1)}.get(time.type.unit)
     if call.ms is not None and per_ms is not None and (call.ms * per_ms) % 1:
         raise SqlError(
-            f'the times that GAP_FILL fills in are finer than those of "{time.name}", {time.type}',
+            f'the times that GAP_FILL fills in are finer than those of "{time.name}", {type_words(time.type)}',
             where=call.place,
             fix=f"declare it as {time.name} timestamp, or datetime64(6); or give an interval of whole seconds",
         )
@@ -246,7 +247,7 @@ def _fills(call: GapFillCall, from_item: FromItem, known: set[str]) -> Mapping[s
         number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         if fill is Fill.INTERPOLATE and not (number or pa.types.is_decimal(column.type)):
             raise SqlError(
-                f'INTERPOLATE is of numbers, and "{column.name}" is {column.type}',
+                f'INTERPOLATE is of numbers, and "{column.name}" is {type_words(column.type)}',
                 where=call.place,
                 fix=f"LOCF({column.name}) for its value in the row before",
             )

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.schema import TIME, Kind
+from dovetail.changelog.wording import type_words
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.plan.nodes import Scan, Sessions, Window
@@ -132,7 +133,7 @@ def window_columns(from_item: FromItem, column: exp.Column, name: str, place: st
     kind = from_item.node.schema.field(time.internal).type
     if not pa.types.is_timestamp(kind):
         raise SqlError(
-            f'windows are of time, and "{time.name}" is {kind}',
+            f'windows are of time, and "{time.name}" is {type_words(kind)}',
             where=place_of(column, "FROM"),
             fix="name a column of type datetime64(3) or timestamp",
         )

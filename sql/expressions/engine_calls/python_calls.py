@@ -12,7 +12,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dovetail.changelog.errors import FunctionFault
-from dovetail.changelog.wording import counted
+from dovetail.changelog.wording import counted, type_words
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.expressions.python_functions import PythonFunction, called_in
 
@@ -92,7 +92,7 @@ class PythonCall:
                 "one value for each row, None for a missing one",
             )
         if not _fits(array.type, declared):
-            self._break(f"gives {array.type}, and is declared to give {declared}", "RETURNS what it gives")
+            self._break(f"gives {type_words(array.type)}, and is declared to give {declared}", "RETURNS what it gives")
         return array if array.type == declared else array.cast(declared)
 
     def _array(self, result: object) -> pa.Array:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.wording import type_words
 from dovetail.sql.expressions.comparison import Comparison, comparison
 from dovetail.sql.expressions.evaluate import common_type
 from dovetail.sql.expressions.expression import Expr
@@ -122,7 +123,7 @@ def _columns(
     kind = common_type(written.left.type, written.right.type, written.readable, join.place)
     if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
         raise SqlError(
-            f"an ASOF join orders by a number or a time, not by {kind}: {written.readable}",
+            f"an ASOF join orders by a number or a time, not by {type_words(kind)}: {written.readable}",
             where=join.place,
             fix="compare time columns in the inequality",
         )

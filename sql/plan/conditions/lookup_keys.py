@@ -14,6 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
+from dovetail.changelog.wording import type_words
 from dovetail.sql.expressions.comparison import comparison
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.expressions.evaluate import common_type
@@ -78,7 +79,7 @@ def _left_key(join: LookupJoin, left: JoinSide, key: Expr, name: str, numbers: I
     shown = f"{key.readable} = {join.table.internal(name)}"
     if pa.types.is_nested(wanted):
         raise SqlError(
-            f"{name} is {wanted}, and rows are looked up by plain values",
+            f"{name} is {type_words(wanted)}, and rows are looked up by plain values",
             where=join.place,
             fix="join by a number, a text or a time",
         )

@@ -16,6 +16,7 @@ from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.changelog.formats.text_forms import TEXT_FORMS
 from dovetail.changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, Included, RecordTime
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import type_words
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import Dovetail
@@ -271,7 +272,7 @@ def _clock(cursor: Cursor, column: Column) -> RecordTime:
 def _of_time(cursor: Cursor, column: Column, way: RecordTime) -> RecordTime:
     if not pa.types.is_timestamp(column.type):
         cursor.fail(
-            f'"{column.name}" is {column.type}, and {way} a time',
+            f'"{column.name}" is {type_words(column.type)}, and {way} a time',
             fix=f"{column.name} datetime64(3) DEFAULT now64(3)",
             kind=Unsupported,
         )

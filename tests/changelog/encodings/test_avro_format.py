@@ -142,7 +142,7 @@ def test_a_value_that_does_not_fit_is_a_dead_letter(kind: Any, value: Any, colum
         (b"\0\0\0\0", "but with 00 00 00 00"),
         (wire.head(99) + b"\2", "the schema registry has no schema 99"),
         (wire.head(1), "is no record of its schema: it ends too early"),
-        (wire.head(1) + b"\2\2", "has 1 bytes more than a record"),
+        (wire.head(1) + b"\2\2", "has 1 byte more than a record"),
         (wire.head(2) + b"\2", "schema 2: it is of JSON, and the stream has AVRO"),
         (wire.head(3) + b"\2", "schema 3: it is string; a record is expected"),
         (wire.head(4) + b"\2", "schema 4: there is no type nowhere"),

@@ -269,7 +269,7 @@ def test_dead_letters_are_no_difference_and_can_be_put_back(
     assert (code, said.splitlines()[-2:]) == (
         0,
         [
-            "0 rows were late, 3 dead-lettered: not counted",
+            "0 rows late, 3 dead-lettered: not counted",
             "dear holds: 2 rows, as a batch over its inputs gives them",
         ],
     )
@@ -323,9 +323,9 @@ KEPT = "SETTINGS late_topic = 'missed'"
 @pytest.mark.parametrize(
     ("query", "code", "said"),
     [
-        pytest.param(f"{NEAR} {KEPT}", 0, "1 rows were late, 0 dead-lettered: not counted", id="range-kept"),
+        pytest.param(f"{NEAR} {KEPT}", 0, "1 row late, 0 dead-lettered: not counted", id="range-kept"),
         pytest.param(NEAR, 3, "1 row of l was late: which ones, only SETTINGS late_topic would tell", id="range"),
-        pytest.param(f"{TUMBLED} {KEPT}", 0, "1 rows were late, 0 dead-lettered: not counted", id="tumble-kept"),
+        pytest.param(f"{TUMBLED} {KEPT}", 0, "1 row late, 0 dead-lettered: not counted", id="tumble-kept"),
         pytest.param(f"{HOPPED} {KEPT}", 3, "2 rows of l were late: missed does not tell which", id="hop-kept"),
         pytest.param(f"{CLOSED} {KEPT}", 3, "rows that wait for a watermark are not in near yet", id="closed"),
     ],

@@ -188,7 +188,7 @@ def test_rates(text: str, rate: float, every_s: float) -> None:
         (with_options("int", "fields.x.min = 5, fields.x.max = 4"), "leaves nothing from 5 to 4"),
         (with_options("int", "fields.x.max = 1e300"), "is no whole number from"),
         (with_options("smallint", "fields.x.max = 40000"), "is no whole number from -32768 to 32767"),
-        (with_options("decimal(4, 2)", "fields.x.max = 100"), "is beyond decimal128(4, 2)"),
+        (with_options("decimal(4, 2)", "fields.x.max = 100"), "is beyond decimal(4, 2)"),
         (with_options("varchar", "fields.x.length = 0"), "is no whole number from 1 to 10,000"),
         (with_options("varchar", "fields.x.length = 1e9"), "is no whole number from 1 to 10,000"),
         (with_options("varchar", "fields.x.kind = 'sequence'"), "a sequence is of numbers"),

@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.changelog.wording import type_words
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.functions import interval_columns
 from dovetail.sql.functions.documents import JSON
@@ -40,7 +41,7 @@ def name_of(kind: pa.DataType) -> str:
         return f"map({name_of(kind.key_type)}, {name_of(kind.item_type)})"
     if pa.types.is_null(kind):
         return "NULL"
-    return _NAMES.get(kind, str(kind))
+    return _NAMES.get(kind, type_words(kind))
 
 
 def engine_name(kind: pa.DataType) -> str:
