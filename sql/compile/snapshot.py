@@ -4,6 +4,7 @@ question what a view should hold.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -58,8 +59,11 @@ class Snapshot:
                 fix="ask for less, with WHERE; DOVETAIL_ENGINE_MEMORY_MB bounds the HTTP server",
             ) from None
         except duckdb.Error as fault:
+            logging.getLogger(__name__).info("a query over table(x) has failed: %s", fault)
             raise SqlError(
-                str(fault).split("\n")[0], where="a query over table(x)", fix="check the values that it meets"
+                "a value that the query meets cannot be computed",
+                where="a query over table(x)",
+                fix="ask for its columns one by one, to see which it is; CASE WHEN .. leaves such values out",
             ) from None
         with unforeseen_as_errors("answering it"):
             kinds = self.columns.values()

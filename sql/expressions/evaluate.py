@@ -7,6 +7,7 @@ an overflow) is NULL for that row: one bad value does not stop a query.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from dovetail.sql.expressions.python_functions import with_names
 from dovetail.sql.expressions.times.timestamp_precision import finer
 from dovetail.sql.expressions.trailing_columns import trailing
 
+_LOG = logging.getLogger(__name__)
 VALUE_FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 """What DuckDB raises for a value, as opposed to a statement, that does not fit."""
 
@@ -155,14 +157,18 @@ def _call_that_fails(sql: str) -> str:
 def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
     """The type of an expression over the columns that it reads.
 
-    Raises UnknownName for a function that DuckDB does not have, EngineRefused for one that does not fit its arguments.
+    Raises UnknownName for a function that DuckDB does not have, EngineRefused for one that does not fit its arguments;
+    what DuckDB says of it is for the log.
     """
     try:
         kind = _engine_type(sql, reads)
     except duckdb.CatalogException as fault:
-        raise UnknownName(_first_line(fault), where=place, fix=_did_you_mean(fault)) from None
+        _LOG.debug("an expression is refused: %s", fault)
+        raise UnknownName("a function in it is not known", where=place, fix=_did_you_mean(fault)) from None
     except duckdb.Error as fault:
-        raise EngineRefused(_first_line(fault), where=place, fix=_CHECK) from None
+        _LOG.debug("an expression is refused: %s", fault)
+        what = "an expression here has no value over columns of these types"
+        raise EngineRefused(what, where=place, fix=_CHECK) from None
     if pa.types.is_map(kind) and pa.types.is_null(kind.key_type):
         raise EngineRefused("the keys of a map are not NULL", where=place, fix=_CHECK)
     return kind
@@ -174,11 +180,6 @@ def _engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...]) -> pa.Dat
     kind = run(f"SELECT ({sql}) AS c0 FROM rows_of_edge", {"rows_of_edge": rows}).schema.field(0).type
     # DuckDB has a NULL type; a column has none.
     return pa.int32() if pa.types.is_null(kind) else kind
-
-
-def _first_line(fault: duckdb.Error) -> str:
-    line = str(fault).split("\n")[0]
-    return line.split("Error: ", 1)[-1].replace('"', "")
 
 
 def _did_you_mean(fault: duckdb.Error) -> str:
