@@ -15,6 +15,7 @@ import typer
 
 from dovetail.services.cli.demo import EVENTS
 from dovetail.services.cli.dictionaries import dictionary
+from dovetail.services.cli.other_commands import Commands
 from dovetail.services.cli.row_format import Format, Mode
 from dovetail.services.cli.server import user
 from dovetail.services.cli.shell import names
@@ -24,6 +25,7 @@ from dovetail.services.role import Role
 
 app = typer.Typer(
     name="dovetail",
+    cls=Commands,
     help="Joins of Kafka streams in SQL; every result is a changelog in Kafka.",
     no_args_is_help=True,
     rich_markup_mode="markdown",

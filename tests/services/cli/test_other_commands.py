@@ -1,0 +1,25 @@
+"""Commands of other tools: what is named in their place is a command here."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from typer.testing import CliRunner
+
+from dovetail.services.cli.main import app
+from dovetail.services.cli.other_commands import OTHERS
+
+
+@pytest.mark.parametrize("word", list(OTHERS))
+def test_what_is_named_is_a_command(word: str) -> None:
+    answer = CliRunner().invoke(app, [word], terminal_width=200)
+    assert answer.exit_code == 2
+    shown = " ".join(answer.output.split())
+    assert f'there is no command "{word}"' in shown
+    _, command, *_ = shlex.split(OTHERS[word].split(";")[0].replace(",", ""))
+    assert command == "--help" or CliRunner().invoke(app, [command, "--help"]).exit_code == 0
+
+
+def test_a_slip_is_told_the_nearest() -> None:
+    assert "Did you mean 'status'?" in CliRunner().invoke(app, ["statsu"]).output
