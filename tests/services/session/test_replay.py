@@ -212,7 +212,7 @@ def test_a_replay_that_another_has_followed_puts_nothing_back_any_more(
     assert replayed(session, dead) == [(orders, "put back", 3_000), (orders, "was put back before", 2_000)]
     with pytest.raises(SqlError, match="another replay of") as refused:
         first.put_back(next(parts), targets.known)
-    assert "after 2,000 letters" in refused.value.where
+    assert "after putting back 2,000 letters" in refused.value.where
     assert Counter(value for *_, value in held(session, orders)) == Counter(values)
 
 
