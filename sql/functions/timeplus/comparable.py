@@ -7,7 +7,7 @@ A text that is written out stands for the value that it is beside any type: ``at
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import chain, combinations, product
 
 import pyarrow as pa
 from sqlglot import exp
@@ -32,7 +32,10 @@ def expect_comparable(left: Typed, right: Typed) -> None:
 
 def expect_one_type(values: Sequence[Typed], what: str) -> None:
     """Raises SqlError for values that no one type has, of which each is one that ``what`` gives."""
-    for left, right in combinations(values, 2):
+    texts = [value for value in values if isinstance(value.literal, str)]
+    # One of each type: a CASE may have hundreds of branches.
+    kinds = {value.type: value for value in values if not isinstance(value.literal, str)}
+    for left, right in chain(combinations(kinds.values(), 2), product(kinds.values(), texts)):
         if not (_alike(left, right) and _is_read(left, right) and _is_read(right, left)):
             both = f"{_shown(left)} and {_shown(right)}"
             raise SqlError(f"{what} gives {both}, which have no type in common", fix=_as_texts(left, right))
