@@ -9,12 +9,13 @@
 
 What an envelope of Debezium holds instead stands in ``changelog.encodings.debezium``.
 
-Primary key columns that a value lacks are taken from the Kafka key; all of them must be known in the end.
+Primary key columns that a value lacks are taken from the Kafka key; all of them must be known in the end. An object of
+JSON that has members, none of which is a column of the stream, is no row: most likely its names are in other letters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +35,9 @@ from dovetail.changelog.schema import EVENT_TIME_TYPE, TIME, WIRE_DELTA, Column,
 
 WIRE_DELTA_TYPE = pa.int32()
 """It is 1 or -1 in every record."""
+
+
+_OF_NAMED_MEMBERS = (registry.JSON_FORMAT.name, registry.JSON_SCHEMA_FORMAT.name)
 
 
 class RowReader:
@@ -59,6 +63,9 @@ class RowReader:
         # Documents of JSON objects are in their form from the reader of their members on.
         objects = schema.value.kind == "json" and self._envelope is None
         read = {member.name for member in self._members if objects and member.document} - {*self._primary_key}
+        named = schema.value.kind in _OF_NAMED_MEMBERS and self._envelope is None
+        self._named = dict.fromkeys(_member_names(schema)) if named else None
+        self._certain = tuple(member.name for member in self._members if member.default is None)
         formed = [one for one in schema.columns if one.form and one.name in names - read]
         self._forms = {one.name: TEXT_FORMS[one.form] for one in formed}
         self.schema = pa.schema([(member.name, member.type) for member in self._members])
@@ -82,9 +89,38 @@ class RowReader:
 
     def _completed(self, read: pa.Table, keys: pa.Array, values: pa.Array) -> pa.Table:
         rows = self._under_present_names(read, values)
+        self._decline_strange(rows, values)
         if self.counted:
             decline_where(pc.not_equal(pc.abs(rows.column(WIRE_DELTA)), 1))
         return self._in_forms(self._with_keys(rows, keys, values))
+
+    def _expect_named(self, record: Mapping[str, Any], value: bytes) -> None:
+        """Raises RecordRejected for members none of which is a column. A name that occurs deeper inside passes: whole
+        batches are searched for their names as texts.
+        """
+        if self._named is None or not record or not self._named.keys().isdisjoint(record):
+            return
+        written = pa.array([value], pa.binary())
+        if not any(self._may_contain(written, name)[0].as_py() for name in self._named):
+            raise _strange(record, self._named)
+
+    def _decline_strange(self, rows: pa.Table, values: pa.Array) -> None:
+        """Have a closer look at the records in which no name of a member occurs: nothing of them is in their row."""
+        if self._named is None or any(rows.column(name).null_count == 0 for name in self._certain):
+            return
+        strange = values.is_valid()
+        for name in self._certain:
+            strange = pc.and_(strange, rows.column(name).is_null().combine_chunks())
+        # An object without members has no quotes.
+        strange = pc.and_(strange, pc.match_substring(values, '"'))
+        positions = np.flatnonzero(pc.fill_null(strange, False).to_numpy(zero_copy_only=False))
+        for name in self._named:
+            if not len(positions):
+                return
+            has = self._may_contain(values.take(pa.array(positions)), name)
+            positions = positions[~has.to_numpy(zero_copy_only=False)]
+        if len(positions):
+            raise NeedsRowDecoding(positions)
 
     def _in_forms(self, rows: pa.Table) -> pa.Table:
         for name, form in self._forms.items():
@@ -101,7 +137,9 @@ class RowReader:
                 raise RecordRejected(f"null value in {_ARTICLED[self._kind]} stream")
             return [self._read_row(key, {WIRE_DELTA: -1})] if self._kind is Kind.UPSERT else []
         if self._envelope is None:
-            return [self._read_row(key, self._record.parsed(value))]
+            record = self._record.parsed(value)
+            self._expect_named(record, value)
+            return [self._read_row(key, record)]
         return [self._read_row(key, record) for record in self._envelope.parsed(value)]
 
     @property
@@ -231,6 +269,22 @@ class RowReader:
             decline_where(column.is_null())
             rows = rows.set_column(rows.schema.get_field_index(name), name, column)
         return rows
+
+
+def _member_names(schema: StreamSchema) -> list[str]:
+    """What members of a record may be called, the columns first."""
+    former = [name for column in schema.columns for name in column.former]
+    return [*(column.name for column in schema.columns), *former, TIME, WIRE_DELTA]
+
+
+def _strange(record: Mapping[str, Any], named: Iterable[str]) -> RecordRejected:
+    found, folded = ", ".join([*record][:_MOST_NAMED]), {name.casefold() for name in record}
+    alike = [name for name in named if name.casefold() in folded]
+    written = f"; written as {', '.join(alike)} they would be" if alike else ""
+    return RecordRejected(f"none of its members is a column: {found}{written}")
+
+
+_MOST_NAMED = 5
 
 
 def _former_member(record: Mapping[str, Any], column: Column) -> dict[str, Any]:

@@ -56,6 +56,32 @@ def test_members_are_read_by_name_unknown_ones_ignored_missing_ones_default_or_n
     ]
 
 
+@pytest.mark.parametrize("columns", [("k", "v", "n"), ("v",), ("n",), ()])
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (b'{"K":1,"V":"x"}', "none of its members is a column: K, V; written as k, v they would be"),
+        (b'{"id":1}', "none of its members is a column: id"),
+        (b'{"a":{"b":[null,"x"]}}', "none of its members is a column: a"),
+        (b'{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}', "none of its members is a column: a, b, c, d, e"),
+    ],
+)
+def test_an_object_none_of_whose_members_is_a_column_is_no_row(
+    value: bytes, why: str, columns: tuple[str, ...]
+) -> None:
+    known = (
+        b"{}",
+        b'{"v":null}',
+        b'{"a":{"k":1}}',
+        b'{"x":1,"\\u006b":null}',
+        b'{"_tp_time":"2026-01-01"}',
+        b'{"n":1}',
+    )
+    decoded = Decoder(APPEND, columns).decode(records([*known, value, *known]))
+    assert decoded.rows.num_rows == 2 * len(known)
+    assert [(one["value"], one["reason"]) for one in decoded.rejected.to_pylist()] == [(value, why)]
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
