@@ -64,7 +64,7 @@ class Screen:
         poll = select.poll()
         poll.register(number, 0)
         if any(event & select.POLLERR for _, event in poll.poll(0)):
-            raise BrokenPipeError(errno.EPIPE, "nobody reads the output any more")
+            raise BrokenPipeError(errno.EPIPE, "the output is read no longer")
 
     def line(self, text: str, style: str = "") -> None:
         if self.is_terminal:

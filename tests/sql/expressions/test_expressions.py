@@ -153,7 +153,7 @@ def test_types_are_known_before_the_first_row() -> None:
         pa.timestamp("ms", "UTC"),
         pa.string(),
     ]
-    with pytest.raises(UnknownName, match="uper") as unknown:
+    with pytest.raises(UnknownName, match="is not known") as unknown:
         _over(schema, "uper('x')", "in SELECT")
     assert (unknown.value.where, unknown.value.fix) == ("in SELECT", "did you mean upper?")
     with pytest.raises(SqlError):
