@@ -124,7 +124,7 @@ def test_explain_alter_says_what_changes_who_reads_and_how_much(session: Session
 @pytest.mark.parametrize(
     ("statement", "error", "said"),
     [
-        ("ALTER VIEW orders AS SELECT id FROM users DRY RUN", SqlError, "is a stream, not a view"),
+        ("ALTER VIEW orders AS SELECT id FROM users DRY RUN", SqlError, "is a table, not a view"),
         ("ALTER VIEW nothing AS SELECT id FROM users DRY RUN", UnknownName, "nothing"),
         ("ALTER VIEW totals AS SELECT nothing FROM orders DRY RUN", SqlError, "nothing"),
         ("ALTER VIEW totals AS SELECT id FROM table(orders) DRY RUN", Unsupported, "would end at once"),

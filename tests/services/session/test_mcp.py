@@ -64,4 +64,4 @@ def test_a_program_asks_what_there_is_and_why(running: Stack, session_of_runners
     assert "Bidirectional inner" in str(nodes)
     assert "would gain 0 rows and lose 1 of its 1" in str(change["notes"])
     assert "this statement goes on with its streams" in streaming.content[0].text
-    assert "Drop needs the role admin" in refused.content[0].text
+    assert "DROP VIEW needs the role admin" in refused.content[0].text
