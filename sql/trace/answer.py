@@ -77,6 +77,11 @@ def traced(plan: QueryPlan, terms: Sequence[Expr], inputs: Inputs) -> Traced:
     return Traced(without_lineage(found), ledger.lines_of(behind), ledger.lines_of_losses(), tuple(ledger.notes))
 
 
+_NONE_TELLS = (
+    "no column of this view tells: SHOW QUERIES shows the watermark that rows may wait for, and verify recomputes them"
+)
+
+
 def expect_traceable(plan: QueryPlan, terms: Sequence[Expr], inputs: Inputs) -> None:
     """Raises Unsupported where an input would have to be read as a whole, with the columns that can be asked."""
     if _is_traceable(plan, Demand(tuple(terms)), inputs):
@@ -87,7 +92,7 @@ def expect_traceable(plan: QueryPlan, terms: Sequence[Expr], inputs: Inputs) -> 
         f"{', '.join(columns) or 'a condition without columns'} does not tell which records to look at: no column of "
         "every input, and no key by which one input leads to another, is compared with a value",
         where="WHY",
-        fix=f"columns that tell: {', '.join(able)}" if able else "no column of this view tells; verify recomputes it",
+        fix=f"columns that tell: {', '.join(able)}" if able else _NONE_TELLS,
     )
 
 
