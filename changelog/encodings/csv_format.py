@@ -76,8 +76,7 @@ class _Reader:
         fields = _fields_of(value, self._delimiter)
         names = self._names(fields)
         if names is None:
-            expected = counted(len(self._declared), "column")
-            raise RecordRejected(f"{fields} field{'' if fields == 1 else 's'} for {expected}")
+            raise RecordRejected(f"{counted(fields, 'field')} for {counted(len(self._declared), 'column')}")
         cells, _ = _split(value, names, names, self._delimiter)
         found = {name: cells.column(name)[0].as_py() for name in names}
         return {

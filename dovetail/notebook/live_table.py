@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from dovetail.changelog.wording import counted
 from dovetail.notebook.tables import Bundle, table_of
 
 _DRAWN_EVERY_S = 0.25
@@ -64,6 +65,5 @@ class LiveTable:
         self._drawn_s, self._is_old = time.monotonic(), False
 
     def _picture(self) -> Bundle:
-        changes = f"{self._count:,} change{'' if self._count == 1 else 's'}"
         shown = f", the last {self._kept.num_rows:,} are shown" if self._kept.num_rows < self._count else ""
-        return table_of(self._kept, f"{changes}{shown}; {self._status}")
+        return table_of(self._kept, f"{counted(self._count, 'change')}{shown}; {self._status}")

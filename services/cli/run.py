@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from dovetail.changelog.wording import counted
 from dovetail.services.cli.show import Screen
@@ -15,7 +16,13 @@ _ECHOED = 100
 
 def run_script(session: Session, screen: Screen, script: str, *, until_idle: bool, echo: bool) -> None:
     """All statements of ``script``. It is read as a whole first: a syntax error at its end is told before it begins."""
-    for statement in parse(script):
+    run_statements(session, screen, parse(script), until_idle=until_idle, echo=echo)
+
+
+def run_statements(
+    session: Session, screen: Screen, statements: Sequence[Statement], *, until_idle: bool, echo: bool
+) -> None:
+    for statement in statements:
         if echo:
             screen.note(f"> {shortened(statement.text)}")
         execute(session, screen, statement, until_idle=until_idle)

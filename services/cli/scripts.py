@@ -9,10 +9,11 @@ from pathlib import Path
 from dovetail.changelog.errors import DovetailError, SqlError
 from dovetail.changelog.wording import counted
 from dovetail.services.cli.failures import show_error
-from dovetail.services.cli.run import run_script
+from dovetail.services.cli.run import run_statements
 from dovetail.services.cli.show import Screen
 from dovetail.services.session import Session
 from dovetail.sql.syntax.parse import parse
+from dovetail.sql.syntax.statements import Statement
 
 _ENDING = ".sql"
 
@@ -30,14 +31,14 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
 
 def run_files(session: Session, screen: Screen, files: Sequence[Path], *, until_idle: bool) -> None:
     """In order, up to the first statement that fails. Nothing is run where one of them has a syntax error."""
-    scripts = {file: file.read_text() for file in files}
-    for file, script in scripts.items():
+    scripts: dict[Path, Sequence[Statement]] = {}
+    for file in files:
         with _told_of(file):
-            parse(script)
-    for file, script in scripts.items():
+            scripts[file] = parse(file.read_text())
+    for file, statements in scripts.items():
         if len(scripts) > 1:
             screen.note(f"{file}:", style="bold")
-        run_script(session, screen, script, until_idle=until_idle, echo=True)
+        run_statements(session, screen, statements, until_idle=until_idle, echo=True)
 
 
 def check_files(session: Session, screen: Screen, files: Sequence[Path]) -> bool:

@@ -58,8 +58,13 @@ def misfit(node: exp.Expr, types: Mapping[str, pa.DataType], fault: EngineRefuse
 
 
 def shown(node: exp.Expr) -> str:
-    """What the user wrote, on a line."""
+    """What the user wrote, on a line; the quotes are those of names within the engine."""
     return node.sql(dialect="clickhouse").replace('"', "")
+
+
+def column_name(tree: exp.Expr) -> str:
+    """What the user calls a column, of which trees have the internal name; '' of anything else."""
+    return str(tree.name.rpartition(".")[2]) if isinstance(tree, exp.Column) else ""
 
 
 _NAMES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from dovetail.sql.functions.registry import Row, Unfit
+from dovetail.sql.functions.registry import Build, Row, Unfit
 from dovetail.sql.functions.typed import Typed
 
 
@@ -33,6 +33,16 @@ def expect(kind: str, *values: Typed) -> None:
     for value in values:
         if not (value.is_null or fits(value)):
             raise Unfit(f"takes {wanted.format(value.family)}")
+
+
+def checked(check: Callable[..., None], template: str) -> Build:
+    """``template`` over arguments that ``check`` does not refuse."""
+
+    def build(arguments: Sequence[Typed]) -> str:
+        check(*arguments)
+        return template
+
+    return build
 
 
 def compiled(row: Row, arguments: Sequence[Typed]) -> Typed | exp.Expr | str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dovetail.changelog.errors import Unsupported
+from dovetail.sql.expressions.misfits import shown
 
 _NUMBER = "leaf"
 _LEAVES = (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Placeholder)
@@ -39,19 +40,14 @@ def refuse_unread_leaves(tree: exp.Expr, read: set[int], place: str) -> None:
             holder = leaf.parent
             while isinstance(holder, exp.Ordered | exp.Order | exp.Paren | exp.Distinct | exp.Tuple):
                 holder = holder.parent
-            around = "" if holder is None else f" in {_shown(holder)}"
+            around = "" if holder is None else f" in {shown(holder)}"
             is_word = isinstance(leaf, exp.Column) and not leaf.table and "." not in leaf.name
             fix = f"write '{leaf.name}', in quotes, for a text; else leave it out" if is_word else "leave it out"
             raise Unsupported(
-                f"{_shown(leaf)} is not read{around}",
+                f"{shown(leaf)} is not read{around}",
                 where=place,
                 fix=f"{fix}; docs/functions.md and docs/aggregates.md tell what a call takes",
             )
-
-
-def _shown(node: exp.Expr) -> str:
-    """As the user knows it: the quotes are those of names within the engine."""
-    return node.sql(dialect="clickhouse").replace('"', "")
 
 
 def _leaves(tree: exp.Expr) -> Iterator[exp.Expr]:

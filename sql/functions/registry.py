@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
 from dovetail.changelog.suggest import nearest
+from dovetail.changelog.wording import counted
 from dovetail.sql.expressions.engine import type_name
 from dovetail.sql.functions.typed import Typed, filled, places
 
@@ -167,7 +168,7 @@ def _shown(least: int, most: int | None) -> str:
     if most is None:
         return f"{least} arguments or more"
     if least == most:
-        return f"{least} argument{'s' if least != 1 else ''}"
+        return counted(least, "argument")
     return f"{least} to {most} arguments"
 
 

@@ -93,8 +93,9 @@ LONGEST_CHAIN = 400
 
 Special = Callable[["Translator", exp.Expr], Typed]
 
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 OPERATORS = (
-    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
+    *COMPARISONS,
     *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow, exp.DPipe, exp.Xor),
     *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift),
     *(exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.SimilarTo),
@@ -145,7 +146,8 @@ class Translator:
             what = f"{shown(node)} {fault.what}"
             raise SqlError(what, where=self.environment.place, fix=fault.fix or GIVE_WHAT_FITS) from None
         except SqlError as fault:
-            raise type(fault)(fault.what, where=fault.where or self.environment.place, fix=fault.fix) from None
+            fault.where = fault.where or self.environment.place
+            raise
         expect_alike(value.tree, node, self.environment.place)
         note_written(value.tree, node)
         return value

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import UnknownName
 from dovetail.changelog.suggest import suggestion
-from dovetail.sql.expressions.engine_calls.duckdb_connection import connection
+from dovetail.sql.expressions.evaluate import run
 from dovetail.sql.functions.typed import Typed, filled
 
 _NAMES = "the tz database has the names: 'Europe/Berlin', 'America/New_York', 'Etc/GMT-2' for two hours ahead of UTC"
@@ -16,8 +16,12 @@ _NAMES = "the tz database has the names: 'Europe/Berlin', 'America/New_York', 'E
 
 @cache
 def zone_names() -> tuple[str, ...]:
-    names = connection().execute("SELECT name FROM pg_timezone_names()").fetchall()
-    return tuple(sorted(str(name) for (name,) in names))
+    return tuple(sorted(run("SELECT name FROM pg_timezone_names()", {}).column("name").to_pylist()))
+
+
+@cache
+def _folded() -> tuple[str, ...]:
+    return tuple(name.lower() for name in zone_names())
 
 
 def named_zone(value: Typed) -> exp.Expr:
@@ -27,13 +31,12 @@ def named_zone(value: Typed) -> exp.Expr:
     """
     if value.is_null:
         return value.tree
-    folded = [name.lower() for name in zone_names()]
     if isinstance(value.literal, str):
-        if value.literal.lower() not in folded:
+        if value.literal.lower() not in _folded():
             near = suggestion(value.literal, zone_names(), _NAMES)
             raise UnknownName(f"there is no time zone '{value.literal}'", fix=near)
         return value.tree
-    known = ", ".join(f"'{name}'" for name in folded)
+    known = ", ".join(f"'{name}'" for name in _folded())
     # The cast is of no number, whatever the text: the engine ends a query for an unknown zone, and not a call.
     unknown = "CAST(CAST('no time zone: ' || {0} AS BIGINT) AS VARCHAR)"
     return filled(f"CASE WHEN lower({{0}}) IN ({known}) THEN {{0}} ELSE {unknown} END", [value.tree])

@@ -90,7 +90,7 @@ class _Staged:
         if work is None:
             return LiveNode(node.line, None, None if beneath_step else self._leaving(node), held, below)
         is_known = not beneath_step or self._is_shared(node)
-        watermark = self.watermarks.get(node.alias or node.stream.name, "") if isinstance(node, Scan) else ""
+        watermark = self.watermarks.get(node.alias, "") if isinstance(node, Scan) else ""
         return LiveNode(node.line, work, work.rows_out if is_known else None, held, below, watermark=watermark)
 
     def _is_stage(self, node: Node) -> bool:

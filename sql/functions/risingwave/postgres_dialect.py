@@ -327,20 +327,16 @@ def _call(name: str, *parts: str) -> Visit:
 
     def visit(translator: Translator, node: exp.Expr) -> Typed:
         given = [node.args.get(part) for part in parts]
-        return call(translator, name, [translator(one) for one in given if one is not None])
+        return translator.call(name, [translator(one) for one in given if one is not None])
 
     return visit
-
-
-def call(translator: Translator, name: str, arguments: Sequence[Typed]) -> Typed:
-    return translator.call(name, arguments)
 
 
 def _trim(translator: Translator, node: exp.Expr) -> Typed:
     side = str(node.args.get("position") or "BOTH").upper()
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "btrim")
     given = [node.this, node.args.get("expression")]
-    return call(translator, name, [translator(one) for one in given if one is not None])
+    return translator.call(name, [translator(one) for one in given if one is not None])
 
 
 def _interval(translator: Translator, node: exp.Expr) -> Typed:
@@ -350,20 +346,20 @@ def _interval(translator: Translator, node: exp.Expr) -> Typed:
 
 def _extract(translator: Translator, node: exp.Expr) -> Typed:
     field = exp.Literal.string(node.this.name.lower())
-    return call(translator, "extract", [translator(field), translator(node.expression)])
+    return translator.call("extract", [translator(field), translator(node.expression)])
 
 
 def _bracket(translator: Translator, node: exp.Expr) -> Typed:
     [index] = node.expressions
     value = translator(node.this)
     if value.is_map:
-        return call(translator, "map_access", [value, translator(index)])
+        return translator.call("map_access", [value, translator(index)])
     if isinstance(index, exp.Slice):
         low, high = (
             translator(one) if one is not None else translator(exp.Null()) for one in (index.this, index.expression)
         )
-        return call(translator, "array_slice", [value, low, high])
-    return call(translator, "array_element", [value, translator(index)])
+        return translator.call("array_slice", [value, low, high])
+    return translator.call("array_element", [value, translator(index)])
 
 
 def _var_map(translator: Translator, node: exp.Expr) -> Typed:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.sql.expressions.engine import type_name
-from dovetail.sql.functions.arguments import expect, trees_of
+from dovetail.sql.functions.arguments import checked, expect, trees_of
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.sizes import LARGEST, sized
 from dovetail.sql.functions.timeplus.comparable import expect_element
@@ -212,14 +213,7 @@ _TIMES = f"CAST(CASE WHEN {{0}} < 0 THEN 0 ELSE {sized('{0}')} END AS BIGINT)"
 _OF_FIRST, _OF_SECOND = _HAS_NULL % 0, _HAS_NULL % 1
 
 
-def _among(template: str) -> Build:
-    def build(arguments: Sequence[Typed]) -> str:
-        expect_element(*arguments)
-        return template
-
-    return build
-
-
+_among = partial(checked, expect_element)
 FUNCTIONS: Table = (
     Row("array(a, ..)", "an array of these", _array, arity=(0, None)),
     Row("array_element(array, n)", f"{_NTH}; the type's default where there is none", _element,

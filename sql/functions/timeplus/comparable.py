@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.misfits import column_name
 from dovetail.sql.expressions.written_values import is_value
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.rules import Rules
@@ -102,9 +103,7 @@ def _shown(value: Typed) -> str:
 def _written(value: Typed) -> str:
     """A column or a literal as the user has it; '' for all else."""
     tree = value.tree.unnest()
-    if isinstance(tree, exp.Column):
-        return str(tree.name.rpartition(".")[2])
-    return tree.sql() if isinstance(tree, exp.Literal) else ""
+    return tree.sql() if isinstance(tree, exp.Literal) else column_name(tree)
 
 
 def _comparison(left: Typed, right: Typed) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
-from dovetail.sql.functions.arguments import trees_of
+from dovetail.sql.functions.arguments import checked, trees_of
 from dovetail.sql.functions.registry import Build, Row, Table, Unfit
 from dovetail.sql.functions.timeplus.comparable import expect_comparable, expect_one_type
 from dovetail.sql.functions.typed import Typed, bracketed, filled
@@ -38,12 +39,7 @@ def _first_known(arguments: Sequence[Typed]) -> exp.Expr:
     return filled("coalesce({*})", trees_of(arguments))
 
 
-def _compared(template: str) -> Build:
-    def build(arguments: Sequence[Typed]) -> str:
-        expect_comparable(*arguments)
-        return template
-
-    return build
+_compared = partial(checked, expect_comparable)
 
 
 def _connected(kind: type[exp.Connector]) -> Build:

@@ -18,7 +18,7 @@ from dovetail.sql.functions.registry import Registry
 from dovetail.sql.functions.timeplus import conversions, functions, intervals, patterns
 from dovetail.sql.functions.timeplus.choices import CHOICES
 from dovetail.sql.functions.timeplus.comparable import expect_comparable
-from dovetail.sql.functions.translate import Translator, Visit
+from dovetail.sql.functions.translate import COMPARISONS, Translator, Visit
 from dovetail.sql.functions.typed import Typed, filled
 from dovetail.sql.syntax.rules import Rules
 from dovetail.sql.syntax.types import arrow, display
@@ -27,7 +27,6 @@ _CALLS: dict[type[exp.Expr], str] = {
     exp.Add: "plus", exp.Sub: "minus", exp.Mul: "multiply", exp.Div: "divide", exp.IntDiv: "int_div", exp.Mod: "modulo",
     exp.BitwiseAnd: "bit_and", exp.BitwiseOr: "bit_or", exp.DPipe: "concat", exp.Xor: "xor",
 }  # fmt: skip
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 
 
 class TimeplusDialect:
@@ -51,7 +50,7 @@ class TimeplusDialect:
             return moved
         if isinstance(node, exp.Like | exp.ILike):
             return patterns.liked(left, right, fold=isinstance(node, exp.ILike))
-        if isinstance(node, _COMPARISONS):
+        if isinstance(node, COMPARISONS):
             expect_comparable(left, right)
         name = _CALLS.get(type(node))
         if name is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from dovetail.sql.expressions.misfits import column_name
 from dovetail.sql.plan.nodes import Map, Node, Output, Scan, Window
 from dovetail.sql.plan.properties import walk
 
@@ -23,7 +24,7 @@ def comparisons_with_null(plan: Output | Node) -> Iterator[str]:
 def _with_null(term: exp.Binary) -> Iterator[str]:
     for value, other in ((term.left, term.right), (term.right, term.left)):
         if _is_null(other):
-            name = value.unnest().name.rpartition(".")[2] if isinstance(value.unnest(), exp.Column) else "x"
+            name = column_name(value.unnest()) or "x"
             negated = " NOT" if isinstance(term, exp.NEQ) else ""
             yield f"a comparison with NULL holds for no row: write {name} IS{negated} NULL"
 

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.expressions.misfits import column_name
 from dovetail.sql.expressions.written_values import is_value
 from dovetail.sql.plan.nodes import Map, Node, Output, Scan
 from dovetail.sql.plan.properties import rules_of, walk
@@ -93,7 +94,7 @@ def _unfit_in(condition: exp.Expr, pairs_of: PairsOf, type_of: TypeOf, rules: Ru
         literal = _literal(right)
         kind = None if literal is None or _reads_argument(left) else type_of(left.unnest())
         if literal is not None and kind is not None and not is_value(literal.this, kind):
-            yield UnfitConstant(_name(left.unnest()), display(kind, rules), literal.sql())
+            yield UnfitConstant(column_name(left.unnest()), display(kind, rules), literal.sql())
 
 
 def _reads_argument(tree: exp.Expr) -> bool:
@@ -103,11 +104,6 @@ def _reads_argument(tree: exp.Expr) -> bool:
         arguments |= {argument.name for argument in around.expressions}
         around = around.find_ancestor(exp.Lambda)
     return any(node.name in arguments for node in tree.find_all(exp.Identifier))
-
-
-def _name(tree: exp.Expr) -> str:
-    """Of a column; '' of anything else, which is not as its user wrote it any more."""
-    return tree.name.rpartition(".")[2] if isinstance(tree, exp.Column) else ""
 
 
 def _compared(node: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:

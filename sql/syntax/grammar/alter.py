@@ -40,9 +40,7 @@ _REFUSED: Mapping[str, tuple[str, str]] = {
         "views and sessions know the stream by its name",
         "CREATE VIEW {other} AS SELECT * FROM {name};  -- or CREATE it under that name, with SETTINGS topic = '..'",
     ),
-    **dict.fromkeys(
-        ("MODIFY SETTING", "RESET SETTING", "SETTING", "SET"), ("settings are of the declaration", _SETTINGS)
-    ),
+    **dict.fromkeys(("MODIFY SETTING", "RESET SETTING", "SETTING", "SET"), (_OF_IT, _SETTINGS)),
     **dict.fromkeys(("MODIFY", "ALTER", "CHANGE"), (_WRITTEN, _REPLACED)),
     **dict.fromkeys(("ADD PRIMARY KEY", "ADD INDEX"), (_DECLARED, _INDEX)),
     **dict.fromkeys(("DROP CONSTRAINT", "DROP PRIMARY KEY"), (_DECLARED, _REPLACED)),

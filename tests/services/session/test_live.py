@@ -10,6 +10,7 @@ import pytest
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.changelog.errors import UnknownName
+from dovetail.joins.host.activity import Activity, NodeWork
 from dovetail.joins.host.in_memory import LocalQuery
 from dovetail.services.session import Rows, Session
 from dovetail.services.session.live.analyze import size_text, time_text
@@ -27,6 +28,9 @@ PRICED = (
     "CREATE MATERIALIZED VIEW priced AS SELECT o.id AS id, p.price AS price FROM orders AS o JOIN prices AS p "
     "ON o.item = p.item WHERE o.id + p.price > 10"
 )
+
+
+ACTIVITY = Activity(scans={0: NodeWork((3,), 3, 3, 10)}).document()
 
 
 @dataclass
@@ -91,6 +95,16 @@ def test_the_state_of_a_join_by_side(watched: Watched) -> None:
         ("priced", "Bidirectional inner  on=o.item=p.item", "left", 10, "2", 7, "pen: 7, ink: 3"),
         ("priced", "Bidirectional inner  on=o.item=p.item", "right", 3, "3", 1, ""),
     ]
+
+
+def test_an_input_shows_its_watermark_and_the_partition_that_holds_it_back(watched: Watched) -> None:
+    watched.world.engine.create("CREATE EXTERNAL STREAM seen (id int, at datetime64(3)) SETTINGS topic = 'readings'")
+    watched.view("CREATE MATERIALIZED VIEW copied AS SELECT id FROM seen")
+    [query] = watched.world.engine.catalog.queries()
+    progress = {"watermarks": {"seen": 1_767_225_600_000}, "held_by": {"seen": 1}}
+    watched.world.engine.catalog.report(query.id, now_ms=0, progress=progress | {"activity": ACTIVITY})
+
+    assert "watermark 2026-01-01 00:00:00 (partition 1)" in watched.text_of("EXPLAIN ANALYZE copied")
 
 
 def test_a_delta_join_shows_each_copy_that_it_keeps(watched: Watched) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError
+from dovetail.sql.expressions.misfits import column_name
 from dovetail.sql.expressions.written_values import has_value
 from dovetail.sql.functions.risingwave.values.kinds import BOOL, is_number, is_unknown, kind_of, name_of, quoted
 from dovetail.sql.functions.typed import Typed
@@ -22,7 +22,7 @@ def expect_value(beside: Typed, written: Typed, made: Typed, fix: str = "") -> N
     kind = kind_of(made)
     if written.is_null or not is_unknown(written) or not _is_plain(kind) or has_value(made.tree):
         return
-    name = beside.tree.name.rpartition(".")[2] if isinstance(beside.tree, exp.Column) else ""
+    name = column_name(beside.tree)
     text = quoted(str(written.literal)).sql()
     compare = f"compare with a value of that type; or compare texts: CAST({name or '..'} AS varchar) = {text}"
     of = name or ("the other side" if fix else "what it is compared with")
