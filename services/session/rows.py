@@ -48,6 +48,8 @@ _ColumnCast = Callable[[pa.ChunkedArray, pa.DataType, str], pa.ChunkedArray]
 def insert(context: Context, statement: Insert) -> Done | Rows:
     stream = writable(context.catalog, statement.stream)
     schema = stream.schema
+    if statement.left_out:
+        statement = replace(statement, columns=_others(schema, statement.left_out), left_out=())
     returning = _returning(context, stream, statement)
     if statement.query is not None:
         snapshot = snapshot_for(context.catalog, schema.name, stream.rules, statement.query)
@@ -56,6 +58,15 @@ def insert(context: Context, statement: Insert) -> Done | Rows:
         rows = typed_rows(schema, statement.columns, _values(context, stream, statement))
     done = write_rows(context, stream, rows)
     return done if returning is None else _returned(returning, stream, rows)
+
+
+def _others(schema: StreamSchema, left_out: Sequence[str]) -> tuple[str, ...]:
+    """The columns but for those left out. Raises UnknownName for one that there is not."""
+    known = [column.name for column in schema.columns]
+    for name in left_out:
+        if name not in (*known, TIME):
+            raise UnknownName(f'"{schema.name}" has no column "{name}"', where="INSERT", fix=suggestion(name, known))
+    return tuple(name for name in known if name not in left_out)
 
 
 def insert_answer(context: Context, name: str, columns: Sequence[str], query: Snapshot) -> Done:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -21,10 +22,13 @@ from dovetail.changelog.encodings.registry import format_kind
 from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.formats.record_parts import expect_written
 from dovetail.changelog.formats.text_forms import TEXT_FORMS
-from dovetail.changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Column, Kind, StreamSchema
+from dovetail.changelog.schema import ARRIVAL, EVENT_TIME_TYPE, JSON, TIME, WIRE_DELTA, Column, Kind, StreamSchema
 from dovetail.changelog.suggest import suggestion
 from dovetail.changelog.wording import counted
 from dovetail.sql.syntax.statements import DefaultValue, Literal
+
+_SHORT_PART = re.compile(r"(?<=[-T ])(\d)(?=$|[-: T])")
+"""A month, day or hour of one digit."""
 
 
 def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequence[Literal]]) -> pa.Table:
@@ -108,7 +112,7 @@ def _expect_form(column: Column, texts: Iterable[str]) -> None:
 
 
 def _object(schema: StreamSchema, row: Mapping[str, Literal]) -> bytes:
-    types = {column.name: column.type for column in schema.columns}
+    types = {TIME: EVENT_TIME_TYPE, **{column.name: column.type for column in schema.columns}}
     given = {name: value for name, value in row.items() if not isinstance(value, DefaultValue)}
     members = {name: _plain(value, types.get(name)) for name, value in given.items()}
     inside = (f"{json.dumps(name)}:{_json(value)}" for name, value in members.items())
@@ -117,12 +121,14 @@ def _object(schema: StreamSchema, row: Mapping[str, Literal]) -> bytes:
 
 def _plain(value: Literal, kind: pa.DataType | None) -> Literal:
     """A map that was computed is an object. A tuple, and a row whose members have no names of the struct's, take these
-    in order; other values stay.
+    in order; a time may leave out the zeros of its parts, ``2026-1-2 3:04:05``; other values stay.
     """
     if kind is not None and pa.types.is_list(kind) and isinstance(value, list):
         return [_plain(element, kind.value_type) for element in value]
     if kind is not None and pa.types.is_map(kind) and isinstance(value, list):
         return {str(key): _plain(item, kind.item_type) for key, item in value}
+    if kind is not None and pa.types.is_temporal(kind) and isinstance(value, str):
+        return _SHORT_PART.sub(r"0\1", value)
     if kind is None or not pa.types.is_struct(kind):
         return value
     fields = [kind.field(index) for index in range(kind.num_fields)]

@@ -32,7 +32,7 @@ from dovetail.sql.bind.from_clause.array_join import PREFIX, array_joined, is_ar
 from dovetail.sql.bind.from_clause.comma_joins import in_written_order, linked
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.joined import has_equality, joined
-from dovetail.sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
+from dovetail.sql.bind.from_clause.keyed_changelog import ChangelogCall, is_changelog_by, keyed, keyed_rows
 from dovetail.sql.bind.from_clause.laterals import applied, is_lateral, lateral_kind
 from dovetail.sql.bind.from_clause.scans import filters_time, scanned
 from dovetail.sql.bind.lookup.lookups import Lookups
@@ -235,13 +235,14 @@ class Binder(QueryBinder):
         return FromItem.of(node, alias, list(found.columns), self.dialect)
 
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:
-        name, *keys = [argument.name for argument in table.this.expressions]
-        alias = table.alias or name
+        call = ChangelogCall.of(table.this)
+        alias = table.alias or call.name
         if (item := self._query_named(table.this.expressions[0], alias)) is not None:
-            return keyed_rows(item, name, keys, place)
-        definition = self._definition(table, name)
-        stream = self._stream(definition, table)
-        item = self._scan(keyed(stream, keys, place), alias, seeks=False)
+            return keyed_rows(item, call, place)
+        stream = self._stream(self._definition(table, call.name), table)
+        if is_changelog_by(stream.schema, call, place):
+            return self._scan(stream, alias, seeks=False)
+        item = self._scan(keyed(stream, call, place), alias, seeks=False)
         assert isinstance(item.node, Scan)
         return replace(item, node=replace(item.node, rekeyed=True))
 

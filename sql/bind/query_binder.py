@@ -17,11 +17,12 @@ from dovetail.changelog.dead_letter import is_dead_letter_topic
 from dovetail.changelog.errors import UnknownName, Unsupported
 from dovetail.sql.bind.bound import Bound
 from dovetail.sql.bind.clauses import refuse_table
+from dovetail.sql.bind.expressions import QueryExpressions
 from dovetail.sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.gap_fill import GapFillCall, gap_filled
 from dovetail.sql.bind.from_clause.sessions import SessionCall, in_sessions
-from dovetail.sql.bind.from_clause.windows import WindowCall, windowed
+from dovetail.sql.bind.from_clause.windows import WindowCall, windowed, with_computed_time
 from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_names
 from dovetail.sql.bind.reading import inlined_reading
 from dovetail.sql.bind.scope import Scope, place_of
@@ -52,6 +53,11 @@ class QueryBinder(ABC):
     dialect: Dialect = TIMEPLUS
     outer: Scope | None = None
     """Of a subquery: the columns of the query around it."""
+
+    @property
+    @abstractmethod
+    def _expressions(self) -> QueryExpressions:
+        """What binds the expressions of the query."""
 
     @abstractmethod
     def bind(self, query: exp.Query) -> Bound:
@@ -174,12 +180,10 @@ class QueryBinder(ABC):
         source = call.source.copy()
         source.set("alias", exp.TableAlias(this=exp.to_identifier(table.alias or call.name)))
         rows = self._from(source, seeks)
-        match call:
-            case WindowCall():
-                return windowed(call, rows)
-            case SessionCall():
-                return in_sessions(call, rows)
-        return gap_filled(call, rows)
+        if isinstance(call, GapFillCall):
+            return gap_filled(call, rows)
+        rows, time = with_computed_time(rows, call.time, self._expressions.value, call.place)
+        return windowed(call, rows, time) if isinstance(call, WindowCall) else in_sessions(call, rows, time)
 
     def derived(self, query: exp.Query, alias: str, outer: Scope | None = None) -> FromItem:
         """A subquery, CTE or plain view under its alias. Of what stands around it only a subquery in FROM sees

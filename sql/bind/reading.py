@@ -10,7 +10,10 @@ from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, SyntaxFault, UnknownName
 from dovetail.sql.bind.named_columns import with_names
+from dovetail.sql.bind.written.deduplicated import deduplicated
 from dovetail.sql.bind.written.qualifiers import is_cte, is_own
+from dovetail.sql.bind.written.rows_before import over_rows_before
+from dovetail.sql.bind.written.substreams import grouped_by_substreams
 from dovetail.sql.bind.written.untranslated import as_written
 from dovetail.sql.functions.dialects import DIALECTS
 from dovetail.sql.functions.own_functions import WithFunctions
@@ -32,9 +35,11 @@ def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Que
         query = statement.query if statement.readings is None else statement.readings.of(rules)
     except SyntaxFault as slip:
         raise mended(slip, rules) from None
-    return with_names(as_written(query), statement.columns if isinstance(statement, CreateView) else ()), dialect_of(
-        rules, catalog
-    )
+    if rules is Rules.TIMEPLUS:
+        query = grouped_by_substreams(over_rows_before(as_written(deduplicated(query.copy()))))
+    else:
+        query = as_written(query)
+    return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), dialect_of(rules, catalog)
 
 
 def inlined_reading(view: CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:

@@ -30,6 +30,8 @@ from dovetail.sql.bind.partitions.window_functions import WindowFunctions
 from dovetail.sql.bind.projection import expect_columns, is_delta, selected
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.subqueries.subqueries import Existence, HiddenColumn, joined_with, read_around
+from dovetail.sql.bind.written.rows_before import ordered_by_arrival
+from dovetail.sql.bind.written.substreams import SUBSTREAMS
 from dovetail.sql.expressions.expression import Expr, Structure, structure
 from dovetail.sql.expressions.predicates import conjunction, conjuncts
 from dovetail.sql.functions.aggregate_calls import aggregates_in
@@ -58,9 +60,19 @@ class SelectClauses:
             if clause is not None:
                 condition = clause.this if self.expressions.bounded else of_rows(clause.this)
                 from_item = self.where(from_item, without_aliases(condition, self.select, from_item.scope))
+        self._check_substreams(from_item)
+        ordered_by_arrival(self.select, from_item.scope, grouped=is_grouped(self.select))
         if not self.expressions.bounded:
             self._check_order(from_item)
         return self._grouped(from_item) if is_grouped(self.select) else self._selected(from_item)
+
+    def _check_substreams(self, from_item: FromItem) -> None:
+        """PARTITION BY says nothing of rows that are not grouped, but its keys are of columns that there are."""
+        keys = self.select.args.get(SUBSTREAMS)
+        for key in () if keys is None else keys.expressions:
+            self.expressions.value(
+                selected_item(key, self.select, from_item.scope, "PARTITION BY"), from_item.scope, "PARTITION BY"
+            )
 
     def _check_order(self, from_item: FromItem) -> None:
         """ORDER BY says nothing of a set of rows, but names columns that there are."""

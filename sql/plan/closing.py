@@ -131,7 +131,7 @@ def _open_sessions(node: Aggregate, sessions: Sessions, place: str) -> Unsupport
 def _given(origin: EventTimeOrigin, settings: QuerySettings, length: int | None) -> Watermark | None:
     """The watermark that a stream without one gets by its groups; ``length`` of their windows."""
     scan = origin.scan
-    if scan.rules != Rules.TIMEPLUS or scan.stream.kind != Kind.APPEND:
+    if scan.rules != Rules.TIMEPLUS or scan.stream.kind != Kind.APPEND or not origin.is_clock:
         return None
     delay = settings.distance("watermark_delay", origin.whole)
     if delay is None and not scan.trusted:

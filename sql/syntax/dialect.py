@@ -14,6 +14,7 @@ Only queries and expressions are parsed by sqlglot; the statements around them h
 - nothing is taken for parsed that was only skipped (sqlglot's ``exp.Command``), and USING takes bare names;
 - a call stays what is written, a name and its arguments, aggregates apart: what it means is for the registry of its
   dialect in ``sql.functions``;
+- ``PARTITION BY k`` of a query of Timeplus: ``Select.args["distribute"]``;
 - ``raw:a.b`` is a member of JSON: ``exp.JSONExtractScalar`` with the names of the path as its expressions.
 """
 
@@ -427,10 +428,19 @@ class DovetailParser(QueryParser, ClickHouseParser):
         **dict.fromkeys(_LEVELLED, lambda self: self._parse_levelled()),
     }
     FUNC_TOKENS: ClassVar[set[TokenType]] = {*ClickHouseParser.FUNC_TOKENS, TokenType.SESSION}
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
+        **ClickHouseParser.QUERY_MODIFIER_PARSERS,
+        TokenType.PARTITION_BY: lambda self: ("distribute", self._parse_substreams()),
+    }
     COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
 
     def _parse_position(self, haystack_first: bool = True) -> exp.StrPosition:
         return super()._parse_position(haystack_first=True)
+
+    def _parse_substreams(self) -> exp.Distribute:
+        """The keys of PARTITION BY, each value of which is a stream of its own."""
+        self._advance()
+        return self.expression(exp.Distribute(expressions=self._parse_csv(self._parse_disjunction)))
 
     def _parse_array_join(self, words: list[str]) -> exp.Join:
         if words not in ([ARRAY], ["LEFT", ARRAY], ["INNER", ARRAY]):
@@ -466,5 +476,7 @@ class Dovetail(ClickHouse):
     """The dialect that ``sql.syntax.parse`` reads queries with."""
 
     INDEX_OFFSET = 0
+    SET_OP_DISTINCT_BY_DEFAULT = dict.fromkeys((exp.Union, exp.Intersect, exp.Except), False)
+    """UNION alone is UNION ALL, INTERSECT alone INTERSECT ALL."""
     Tokenizer = DovetailTokenizer
     Parser = DovetailParser

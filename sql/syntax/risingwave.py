@@ -97,6 +97,12 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
     }
 
     PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr | None]]] = PARAMETERS
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
+        **RisingWaveParser.QUERY_MODIFIER_PARSERS,
+        TokenType.PARTITION_BY: lambda self: self.refuse(
+            "PARTITION BY of a query is for streams, which it cuts", fix="GROUP BY k; of a window OVER (PARTITION BY k)"
+        ),
+    }
     """Where a value begins: behind one a colon is of ``array[2:3]``, and a question mark an operator of JSON."""
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:

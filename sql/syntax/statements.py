@@ -386,6 +386,7 @@ class CreateTableAs:
 class Insert:
     """INSERT INTO stream [(columns)] VALUES .. | SELECT ..; empty ``columns`` = the declared ones, in order.
 
+    left_out   the columns of ``* EXCEPT``: all others are meant
     bound      parameters of its text have got their values
     returning  the select list of RETURNING, over the rows that are written; '': nothing is asked
     """
@@ -397,6 +398,7 @@ class Insert:
     bound: bool = False
     text: str = ""
     returning: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

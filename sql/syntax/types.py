@@ -87,7 +87,8 @@ _BY_RULES: Mapping[Rules, Mapping[str, pa.DataType]] = {
     Rules.TIMEPLUS: {"int8": pa.int8(), "float": pa.float32(), "timestamp": INSTANT},
     Rules.RISINGWAVE: {"int8": pa.int64(), "float": pa.float64(), "timestamp": LOCAL},
 }
-_WIDE = ("int128", "int256", "uint128", "uint256")
+_DIGITS_OF_DECIMAL: Mapping[str, int] = {"decimal32": 9, "decimal64": 18, "decimal128": 38}
+_WIDE = ("decimal256", "int128", "int256", "uint128", "uint256")
 
 
 def arrow(text: str, rules: Rules) -> pa.DataType:
@@ -142,6 +143,20 @@ def _decimal(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
             offset=written.offset,
         )
     return pa.decimal128(precision, scale)
+
+
+def _decimal_of_bits(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
+    """``decimal32(3)``: the width says how many digits there are, the parameter how many stand after the point."""
+    digits = _DIGITS_OF_DECIMAL[written.name]
+    scale = written.parameters[0] if len(written.parameters) == 1 else None
+    if not isinstance(scale, int) or scale > digits:
+        cursor.fail(
+            f"{written.name} takes the digits after the point, of {digits}",
+            fix=f"{written.name}(3)",
+            kind=Unsupported,
+            offset=written.offset,
+        )
+    return pa.decimal128(digits, scale)
 
 
 def _instant(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
@@ -199,6 +214,7 @@ def _same(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
 _BUILDERS: Mapping[str, Callable[[Cursor, TypeName, Rules], pa.DataType]] = {
     "decimal": _decimal,
     "numeric": _decimal,
+    **dict.fromkeys(_DIGITS_OF_DECIMAL, _decimal_of_bits),
     "datetime": _instant,
     "datetime64": _instant,
     "timestamptz": _instant,

@@ -23,7 +23,7 @@ from dovetail.sql.bind.from_clause.array_join import PREFIX, array_joined, is_ar
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.join_method import kind_of
 from dovetail.sql.bind.from_clause.joined import joined
-from dovetail.sql.bind.from_clause.keyed_changelog import keyed_content
+from dovetail.sql.bind.from_clause.keyed_changelog import ChangelogCall, keyed_content
 from dovetail.sql.bind.from_clause.laterals import applied, is_lateral
 from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_names
 from dovetail.sql.bind.ordered import in_order_of_names, rows_wanted
@@ -102,7 +102,7 @@ class BoundedBinder(QueryBinder):
 
     def of_select(self, select: exp.Select) -> Bound:
         """``select``, its own CTEs apart."""
-        expressions = BoundedExpressions(self._subquery)
+        expressions = self._expressions
         source = select.args.get("from_") or select.args.get("from")
         if source is None:
             one = ValueRows(pa.schema([]), ((),))
@@ -151,7 +151,7 @@ class BoundedBinder(QueryBinder):
         rows = [[_out_of_brackets(value) for value in row.expressions] for row in values.expressions]
         if len({len(row) for row in rows}) > 1:
             raise SqlError("the rows of VALUES have different lengths", where=place, fix="as many values in each row")
-        expressions = BoundedExpressions(self._subquery)
+        expressions = self._expressions
 
         def bound(value: exp.Expr) -> Expr:
             return Expr.over(expressions.value(value, nothing, "VALUES"), pa.schema([]), place)
@@ -227,7 +227,7 @@ class BoundedBinder(QueryBinder):
         if isinstance(literal, exp.Literal):
             text = str(literal.this)
             return moment_of_text(text, place) if literal.is_string else moment_of_number(float(text))
-        expressions = BoundedExpressions(self._subquery)
+        expressions = self._expressions
         value = Expr.over(expressions.value(written, Scope((), self.dialect), "AS OF"), pa.schema([]), place)
         if not (pa.types.is_timestamp(value.type) or pa.types.is_date(value.type)):
             raise SqlError(f"{written.sql()} is no moment", where=place, fix=FIX)
@@ -277,18 +277,22 @@ class BoundedBinder(QueryBinder):
         starred = [name for name in schema.names if name not in hidden]
         return FromItem.of(node, alias, starred, self.dialect, hidden)
 
+    @property
+    def _expressions(self) -> BoundedExpressions:
+        return BoundedExpressions(self._subquery)
+
     def _table(self, table: exp.Expr) -> FromItem:
         """A name in ``table(..)`` is none of a CTE."""
         return replace(self, ctes={}).named(table, table.this.expressions[0], seeks=False)
 
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:
-        named, *keys = table.this.expressions
-        return keyed_content(self.named(table, named, seeks=False), named.name, [key.name for key in keys], place)
+        named = table.this.expressions[0]
+        return keyed_content(self.named(table, named, seeks=False), ChangelogCall.of(table.this), place)
 
     # -- JOIN --
 
     def _join(self, left: FromItem, join: exp.Join, seeks: bool) -> FromItem:
-        expressions = BoundedExpressions(self._subquery)
+        expressions = self._expressions
         left = replace(left, scope=replace(left.scope, outer=self.outer))
         if is_array_join(join):
             return array_joined(join, left, self._alias(PREFIX), expressions)

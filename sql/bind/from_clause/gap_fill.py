@@ -26,7 +26,7 @@ from dovetail.changelog.errors import SqlError
 from dovetail.changelog.wording import type_words
 from dovetail.joins.dataflow.ports import Pad
 from dovetail.sql.bind.from_clause.from_item import FromItem
-from dovetail.sql.bind.from_clause.windows import as_table, name_of, refuse_time_of_arrival, time_of
+from dovetail.sql.bind.from_clause.windows import as_table, name_of, refuse_time_of_arrival
 from dovetail.sql.bind.partitions.ties import Shown
 from dovetail.sql.bind.partitions.window_functions import WindowFunctions
 from dovetail.sql.bind.scope import Visible, place_of
@@ -90,7 +90,10 @@ class GapFillCall:
             else:
                 fills.append(_fill(name, call, place))
         source = as_table(arguments[0], "gap_fill", place, _FORM)
-        return GapFillCall(source, time_of(arguments[:2], "gap_fill", place), ms, in_months, tuple(fills), by, place)
+        time = arguments[1]
+        if not isinstance(time, exp.Column):
+            raise SqlError(f"the time of GAP_FILL is a column, not {time.sql()}", where=place, fix=_FORM)
+        return GapFillCall(source, time, ms, in_months, tuple(fills), by, place)
 
     @property
     def name(self) -> str:

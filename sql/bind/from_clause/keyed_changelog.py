@@ -1,40 +1,82 @@
 """``changelog(x, keys)`` in FROM: each row takes the place of the one before it of its key.
 
-A stream is read as upserts. The rows of a subquery, CTE or plain view are those that come out of it: a record that its
+An append stream is read as upserts. What has one row at most for each key already is read as it is, so is any changelog
+without keys. ``changelog(x, k, true)`` drops rows whose version, else ``_tp_time``, is less than that of the row that
+stands. The rows of a subquery, CTE or plain view are those that come out of it: a record that its
 WHERE leaves out replaces nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
 
 from dovetail.changelog.errors import UnknownName, Unsupported
-from dovetail.changelog.schema import Kind
+from dovetail.changelog.schema import TIME, Kind, StreamSchema
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.plan.nodes import Join, Keyed, LookupJoin, Node, Scan, Static, rebuilt
 from dovetail.sql.plan.properties import source_of, walk
 from dovetail.sql.relations import Stream
 
 
-def keyed(stream: Stream, keys: Sequence[str], place: str) -> Stream:
-    """``changelog(stream, keys)``"""
-    name = stream.schema.name
-    if stream.schema.kind != Kind.APPEND:
-        raise _is_changelog(name, place)
-    _check_keys(name, keys, {column.name for column in stream.schema.columns}, place)
-    return replace(stream, schema=replace(stream.schema, kind=Kind.UPSERT, primary_key=tuple(keys)))
+@dataclass(frozen=True)
+class ChangelogCall:
+    """``changelog(name, keys.. [, late_rows_dropped])``"""
+
+    name: str
+    keys: tuple[str, ...] = ()
+    late_rows_dropped: bool = False
+
+    @staticmethod
+    def of(call: exp.Expr) -> ChangelogCall:
+        read, *others = call.expressions
+        dropped = isinstance(others[-1], exp.Boolean) and bool(others.pop().this) if others else False
+        return ChangelogCall(read.name, tuple(key.name for key in others), dropped)
 
 
-def keyed_rows(item: FromItem, name: str, keys: Sequence[str], place: str) -> FromItem:
-    """``changelog(name, keys)`` of a CTE or plain view, which gives ``item``."""
+def is_changelog_by(schema: StreamSchema, call: ChangelogCall, place: str) -> bool:
+    """Whether a stream that is a changelog has one row at most for each key of ``call``, or it names none.
+
+    Raises Unsupported for other keys: of rows that share one the last is not known.
+    """
+    if schema.kind is Kind.APPEND or call.late_rows_dropped:
+        return False
+    if call.keys and not (schema.primary_key and set(schema.primary_key) <= set(call.keys)):
+        raise _is_changelog(call.name, place)
+    return True
+
+
+def keyed(stream: Stream, call: ChangelogCall, place: str) -> Stream:
+    """A stream as upserts by the keys of ``call``, or else by its own."""
+    schema = stream.schema
+    keys = call.keys or schema.primary_key
+    if schema.kind not in (Kind.APPEND, Kind.UPSERT) or (schema.primary_key and set(keys) != set(schema.primary_key)):
+        raise _is_changelog(call.name, place)
+    _check_keys(call.name, keys, {column.name for column in schema.columns}, place)
+    version = schema.version or (TIME if call.late_rows_dropped else "")
+    return replace(stream, schema=replace(schema, kind=Kind.UPSERT, primary_key=keys, version=version))
+
+
+def keyed_rows(item: FromItem, call: ChangelogCall, place: str) -> FromItem:
+    """The rows of a CTE or plain view, which gives ``item``."""
+    name = call.name
     if isinstance(item.node, Static):
         raise Unsupported(
             f'"{name}" is read once and does not change, so it has no changelog', where=place, fix=f"write FROM {name}"
         )
-    joins = any(isinstance(below, Join | LookupJoin) for below in walk(item.node))
-    if item.node.updates and not joins:
-        raise _is_changelog(name, place)
+    if call.late_rows_dropped:
+        raise Unsupported(
+            f'"{name}" is no stream of versions, so none of its rows is late', where=place, fix=f"changelog({name}, k)"
+        )
+    columns = {column.name: column.internal for column in item.scope.columns}
+    if item.node.updates:
+        by = {columns.get(key) for key in call.keys}
+        if not by or any(set(unique) <= by for unique in item.node.unique_keys):
+            return item
+        if not any(isinstance(below, Join | LookupJoin) for below in walk(item.node)):
+            raise _is_changelog(name, place)
     if source_of(item.node) is None:
         raise Unsupported(
             f'changelog({name}) takes the last row of each key, and the rows that "{name}" computes have no order',
@@ -42,16 +84,15 @@ def keyed_rows(item: FromItem, name: str, keys: Sequence[str], place: str) -> Fr
             fix=f"CREATE MATERIALIZED VIEW rows_of_{name} AS SELECT ..: its topic has an order, FROM changelog(rows_of_"
             f"{name}, key); or write FROM {name}, where EXPLAIN says that it is a Changelog",
         )
-    columns = {column.name: column.internal for column in item.scope.columns}
-    _check_keys(name, keys, columns, place)
-    return replace(item, node=Keyed(_from_the_start(item.node), tuple(columns[key] for key in keys)))
+    _check_keys(name, call.keys, columns, place)
+    return replace(item, node=Keyed(_from_the_start(item.node), tuple(columns[key] for key in call.keys)))
 
 
-def keyed_content(item: FromItem, name: str, keys: Sequence[str], place: str) -> FromItem:
-    """``changelog(name, keys)`` of rows that are all there, in an order: the last of each key."""
+def keyed_content(item: FromItem, call: ChangelogCall, place: str) -> FromItem:
+    """Rows that are all there, in an order: the last of each key."""
     columns = {column.name: column.internal for column in item.scope.columns}
-    _check_keys(name, keys, columns, place)
-    return replace(item, node=Keyed(item.node, tuple(columns[key] for key in keys)))
+    _check_keys(call.name, call.keys, columns, place)
+    return replace(item, node=Keyed(item.node, tuple(columns[key] for key in call.keys)))
 
 
 def _from_the_start(node: Node) -> Node:

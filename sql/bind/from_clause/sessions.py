@@ -27,7 +27,7 @@ class SessionCall:
     """``source`` is the FROM item in sessions: a name, or changelog(..) or table(..)."""
 
     source: exp.Table
-    time: exp.Column
+    time: exp.Expr
     gap_ms: int
     longest_ms: int | None
     place: str
@@ -48,7 +48,7 @@ class SessionCall:
             check_length(length, "the gap and the longest session", place, _FORM)
         longest = int(given[1]) if len(given) == 2 else None
         source = as_table(names[0], "session", place, _FORM)
-        return SessionCall(source, time_of(names, "session", place), int(given[0]), longest, place)
+        return SessionCall(source, time_of(names), int(given[0]), longest, place)
 
     @property
     def name(self) -> str:
@@ -56,8 +56,8 @@ class SessionCall:
         return name_of(self.source)
 
 
-def in_sessions(call: SessionCall, from_item: FromItem) -> FromItem:
-    """``from_item``, the source of ``call``, in sessions."""
-    time, start, end = window_columns(from_item, call.time, "SESSION", call.place)
+def in_sessions(call: SessionCall, from_item: FromItem, column: exp.Column) -> FromItem:
+    """``from_item``, the source of ``call``, in sessions of the time in ``column``."""
+    time, start, end = window_columns(from_item, column, "SESSION", call.place)
     node = Sessions(from_item.node, time.internal, call.gap_ms, call.longest_ms, start, end, place=call.place)
     return with_bounds(from_item, node, time)

@@ -1,13 +1,15 @@
 """TUMBLE and HOP in FROM: their arguments, and the rows of a FROM item in windows.
 
 TUMBLE(t, time, size [, offset])   HOP(t, time, slide, size [, offset])     RisingWave
-tumble(s [, time], size)   hop(s [, time], slide, size)     Timeplus; without a column over _tp_time
+tumble(s [, time], size)   hop(s [, time], slide, size)     Timeplus; without a time over _tp_time
+
+The time is a column, or computed from some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -18,12 +20,15 @@ from dovetail.changelog.schema import TIME, Kind
 from dovetail.changelog.wording import type_words
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.scope import Scope, Visible, place_of
-from dovetail.sql.plan.nodes import Scan, Sessions, Window
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.maps import identity
+from dovetail.sql.plan.nodes import Map, Scan, Sessions, Window
 from dovetail.sql.plan.window_shape import WindowShape
 from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.intervals import milliseconds
 
 START, END = "window_start", "window_end"
+_COMPUTED = "__time"
 _FORMS = {
     "tumble": "TUMBLE(stream, time, INTERVAL '1' MINUTE) or tumble(stream, time, 1m)",
     "hop": "HOP(stream, time, INTERVAL '10' SECOND, INTERVAL '1' MINUTE): the slide, then the size",
@@ -35,7 +40,7 @@ class WindowCall:
     """``source`` is the FROM item in windows: a name, or changelog(..) or table(..)."""
 
     source: exp.Table
-    time: exp.Column
+    time: exp.Expr
     windows: WindowShape
     place: str
 
@@ -61,7 +66,7 @@ class WindowCall:
             check_whole(offset, f"the offset of {name.upper()}", place, _FORMS[name])
         slide, size = int(given[0]), int(given[wanted - 1])
         windows = WindowShape(size, slide, int(sum(offsets)) % slide)
-        return WindowCall(as_table(names[0], name, place, _FORMS[name]), time_of(names, name, place), windows, place)
+        return WindowCall(as_table(names[0], name, place, _FORMS[name]), time_of(names), windows, place)
 
     @property
     def name(self) -> str:
@@ -74,16 +79,31 @@ def name_of(source: exp.Table) -> str:
     return str(inner.expressions[0].name) if isinstance(inner, exp.Anonymous) else source.name
 
 
-def time_of(names: Sequence[exp.Expr], name: str, place: str) -> exp.Column:
-    """The column that the windows are of: the second argument of the call ``name``, or ``_tp_time``."""
-    time = names[1] if len(names) == 2 else exp.column(TIME)
-    if not isinstance(time, exp.Column):
+def time_of(names: Sequence[exp.Expr]) -> exp.Expr:
+    """What the windows are of: the second argument of a call, a column or an expression; else ``_tp_time``."""
+    return names[1] if len(names) == 2 else exp.column(TIME)
+
+
+def with_computed_time(
+    from_item: FromItem, time: exp.Expr, value: Callable[[exp.Expr, Scope, str], exp.Expr], place: str
+) -> tuple[FromItem, exp.Column]:
+    """The rows with the time of their windows, and the column that holds it: one of theirs, or a computed one, which is
+    no part of ``*``.
+    """
+    if isinstance(time, exp.Column):
+        return from_item, time
+    tree = Expr.over(value(time, from_item.scope, "FROM"), from_item.scope.seen_with(from_item.node.schema), place)
+    if not pa.types.is_timestamp(tree.type):
         raise SqlError(
-            f"the time of {name.upper()} is a column, not {time.sql()}",
-            where=place,
-            fix=f"compute it in a subquery: {name.upper()}(s, at, ..) with s in WITH s AS (SELECT .. AS at FROM ..)",
+            f"windows are of time, and {time.sql(dialect='clickhouse')} is {type_words(tree.type)}",
+            where=place_of(time, "FROM"),
+            fix="to_time(x) of a text or a number",
         )
-    return time
+    of = from_item.scope.columns[0]
+    prefix = of.internal.removesuffix(of.name)
+    made = Visible(of.table, _COMPUTED, f"{prefix}{_COMPUTED}", tree.type, starred=False)
+    node = Map(from_item.node, (*identity(from_item.node), (made.internal, tree)))
+    return replace(from_item, node=node, scope=from_item.scope + Scope((made,))), exp.column(_COMPUTED, table=of.table)
 
 
 def check_length(length: Decimal, of: str, place: str, form: str) -> None:
@@ -107,19 +127,20 @@ def as_table(source: exp.Expr, name: str, place: str, form: str) -> exp.Table:
     raise SqlError(f"{name.upper()} takes the name of a stream", where=place, fix=form)
 
 
-def windowed(call: WindowCall, from_item: FromItem) -> FromItem:
-    """``from_item``, the source of ``call``, in windows."""
-    time, start, end = window_columns(from_item, call.time, "TUMBLE", call.place)
-    check_units(call, time.type)
+def windowed(call: WindowCall, from_item: FromItem, column: exp.Column) -> FromItem:
+    """``from_item``, the source of ``call``, in windows of the time in ``column``."""
+    time, start, end = window_columns(from_item, column, "TUMBLE", call.place)
+    check_units(call, time)
     node = Window(from_item.node, time.internal, call.windows, start, end)
     return with_bounds(from_item, node, time)
 
 
-def check_units(call: WindowCall, kind: pa.DataType) -> None:
+def check_units(call: WindowCall, time: Visible) -> None:
     """Raises SqlError for windows whose bounds a time of this type cannot say."""
-    shape = call.windows
-    if getattr(kind, "unit", "") == "s" and any(ms % 1_000 for ms in (shape.size_ms, shape.slide_ms, shape.offset_ms)):
-        name = call.time.name
+    shape, name = call.windows, time.name
+    if getattr(time.type, "unit", "") == "s" and any(
+        ms % 1_000 for ms in (shape.size_ms, shape.slide_ms, shape.offset_ms)
+    ):
         raise SqlError(
             f'windows of {shape} begin between seconds, and "{name}" is a datetime, which has none of that',
             where=call.place,

@@ -21,6 +21,7 @@ _FURTHER_CLAUSES = (
     "with_",
     "joins",
     "laterals",
+    "distribute",
     "group",
     "having",
     "qualify",

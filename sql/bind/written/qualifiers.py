@@ -147,6 +147,8 @@ def _expect_read(call: exp.Anonymous) -> None:
             where=place_of(others[0], "FROM"),
             fix=f"FROM table({read.sql()})",
         )
+    if name == "changelog" and others and isinstance(others[-1], exp.Boolean):
+        others = others[:-1]
     for key in others if name == "changelog" else ():
         if not isinstance(key, exp.Column) or key.table:
             fix = f"FROM changelog({read.sql()}, {key.name or 'k'})"

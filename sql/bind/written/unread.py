@@ -16,8 +16,8 @@ from dovetail.sql.bind.scope import place_of
 _PAIR = "this expression"
 READ: Mapping[type[exp.Expr], str] = {
     # Queries and their clauses
-    exp.Select: "with_ expressions distinct from_ joins prewhere where group having qualify windows order limit offset "
-    "laterals",
+    exp.Select: "with_ expressions distinct from_ joins prewhere where distribute group having qualify windows order "
+    "limit offset laterals",
     **dict.fromkeys(
         (exp.Union, exp.Intersect, exp.Except), "with_ this expression distinct order limit offset by_name kind on"
     ),
@@ -36,6 +36,7 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.PreWhere: "this",
     exp.Having: "this",
     exp.Qualify: "this",
+    exp.Distribute: "expressions",
     exp.Group: "expressions grouping_sets cube rollup totals all",
     exp.GroupingSets: "expressions",
     exp.Cube: "expressions",

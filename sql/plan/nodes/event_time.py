@@ -29,6 +29,11 @@ class EventTime(ABC):
         """That of the origin."""
 
     @property
+    def is_clock(self) -> bool:
+        """Whether a watermark can stand over it: a time, a day or a whole number."""
+        return self.whole or pa.types.is_timestamp(self.type) or pa.types.is_date32(self.type)
+
+    @property
     def whole(self) -> bool:
         """Whether it is a whole number rather than a time."""
         return bool(pa.types.is_integer(self.type))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dovetail.changelog.errors import Unsupported
 from dovetail.sql.syntax.cursor import Cursor
 from dovetail.sql.syntax.dialect import DURATION, DURATION_UNITS
 from dovetail.sql.syntax.intervals import unit_ms
 from dovetail.sql.syntax.statements import Emit
 
+_OF_WHEN = ("", "periodic", "on update")
 _BEGINNINGS = (
     "CHANGELOG",
     "STREAM",
@@ -44,6 +46,20 @@ def emit_clause(cursor: Cursor) -> Emit:
         if extended is None:
             break
         emit = extended
+    return emit
+
+
+def emit_within(cursor: Cursor) -> Emit:
+    """The EMIT clause of a query in brackets. Raises Unsupported for one that says which rows come out of it."""
+    offset = cursor.offset
+    emit = emit_clause(cursor)
+    if emit.policy not in _OF_WHEN or emit.delay_ms is not None or emit.timeout_ms is not None:
+        cursor.fail(
+            "EMIT of a query in brackets says when alone: PERIODIC, or ON UPDATE",
+            fix="put it at the end of the statement; or give the query a view of its own, with its EMIT",
+            offset=offset,
+            kind=Unsupported,
+        )
     return emit
 
 

@@ -17,7 +17,7 @@ from dovetail.changelog.suggest import Guess, ranked
 from dovetail.sql.syntax.cursor import Cursor, is_name
 from dovetail.sql.syntax.dialect import Dovetail, QueryFault, keep_spelling
 from dovetail.sql.syntax.faults import SCRIPT, fault_at
-from dovetail.sql.syntax.grammar.emit import at_emit, emit_clause
+from dovetail.sql.syntax.grammar.emit import at_emit, emit_clause, emit_within
 from dovetail.sql.syntax.grammar.gaps import check_gaps, check_parts
 from dovetail.sql.syntax.grammar.hints.pasted_selects import refuse_foreign, same_windows
 from dovetail.sql.syntax.grammar.query_clauses import BEGINNINGS, clause_of
@@ -76,9 +76,8 @@ def first_of(readings: Readings) -> exp.Query:
 def query_with_tail(cursor: Cursor) -> tuple[Readings, Tail]:
     refuse_foreign(cursor)
     start = cursor.offset
-    readings = _query(cursor)
+    readings, emit = _query(cursor)
     end = cursor.offset
-    emit: Emit | None = None
     settings: Settings = {}
     while not cursor.done:
         if emit is None and at_emit(cursor):
@@ -98,15 +97,23 @@ def _limited_first(cursor: Cursor, start: int, end: int) -> str:
     return " ".join(f"{query} {limit} {emit}".split())
 
 
-def _query(cursor: Cursor) -> Readings:
-    """The query up to its EMIT or SETTINGS clause outside of all brackets."""
-    start, depth = cursor.index, 0
+def _query(cursor: Cursor) -> tuple[Readings, Emit | None]:
+    """The query up to its EMIT or SETTINGS clause outside of all brackets, and the EMIT within the brackets around it.
+
+    A subquery hands on its changes as they come, whatever its own EMIT says of when.
+    """
+    tokens: list[Token] = []
+    emit, depth, bracketed = None, 0, cursor.at("(")
     while not cursor.done:
         if depth == 0 and (at_emit(cursor) or at_settings(cursor)):
             break
+        if at_emit(cursor):
+            within = emit_within(cursor)
+            around = bracketed and depth == 1 and cursor.at(")") and cursor.word(1) in ("", "SETTINGS")
+            emit = within if around else emit
+            continue
         depth += (cursor.word() == "(") - (cursor.word() == ")")
-        cursor.index += 1
-    tokens = cursor.tokens[start : cursor.index]
+        tokens.append(cursor.advance())
     if not tokens:
         cursor.fail(f"expected SELECT or WITH, found {cursor.found}")
     readings = Readings(OnDemand(partial(_read, cursor.copy(), tokens)))
@@ -114,7 +121,7 @@ def _query(cursor: Cursor) -> Readings:
     if any(token.text in _OF_PARAMETERS for token in tokens):
         # The places of parameters are those of both dialects.
         dict(readings.by_rules)
-    return readings
+    return readings, emit
 
 
 def _read(at: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlError:

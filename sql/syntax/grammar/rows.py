@@ -66,7 +66,10 @@ def _refuse_words(cursor: Cursor, refused: Mapping[str, tuple[str, str]]) -> Non
 
 
 def insert(cursor: Cursor) -> Insert:
-    """``INSERT INTO s [(a, b)] VALUES (..), (..)`` or ``INSERT INTO s [(a, b)] SELECT ..``, ``[RETURNING ..]``."""
+    """``INSERT INTO s [(a, b)] VALUES (..), (..)`` or ``INSERT INTO s [(a, b)] SELECT ..``, ``[RETURNING ..]``.
+
+    ``(* EXCEPT c)`` and ``(* EXCEPT (c, d))`` are the other columns.
+    """
     cursor.clause = "INSERT"
     returning = cursor.take_clause(_RETURNING)
     return replace(_insert(cursor), returning=returning)
@@ -80,15 +83,27 @@ def _insert(cursor: Cursor) -> Insert:
     if not cursor.at("SELECT", "WITH"):
         _refuse_words(cursor, _ADDED)
     columns: tuple[str, ...] = ()
-    if cursor.at("(") and cursor.word(1) not in ("SELECT", "WITH"):
+    left_out: tuple[str, ...] = ()
+    if cursor.accept("( *"):
+        cursor.expect("EXCEPT")
+        left_out = _left_out(cursor)
+        cursor.expect(")")
+    elif cursor.at("(") and cursor.word(1) not in ("SELECT", "WITH"):
         columns = cursor.wrapped(lambda: cursor.name("a column"))
     if cursor.accept("VALUES"):
         cursor.clause = "VALUES"
-        return Insert(stream, columns, _rows(cursor, columns))
+        return Insert(stream, columns, _rows(cursor, columns), left_out=left_out)
     if cursor.at("SELECT", "WITH", "("):
-        return Insert(stream, columns, query=select(cursor))
+        return Insert(stream, columns, query=select(cursor), left_out=left_out)
     cursor.expect("VALUES", "SELECT")
     return Insert(stream, columns)
+
+
+def _left_out(cursor: Cursor) -> tuple[str, ...]:
+    """The columns after ``* EXCEPT``, in brackets where they are several."""
+    if cursor.at("("):
+        return cursor.wrapped(lambda: cursor.name("a column"))
+    return (cursor.name("a column"),)
 
 
 def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[_Value, ...], ...]:

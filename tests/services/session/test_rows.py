@@ -76,6 +76,24 @@ def test_missing_columns_take_their_default(session: Session, ask: Ask) -> None:
     assert ask("SELECT id, n, note FROM table(s)") == [(1, 5, None)]
 
 
+def test_all_columns_but_some_are_named_by_those(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (id int64, n int32 DEFAULT 5, note string)")
+    session.run(
+        "INSERT INTO s (* EXCEPT n) VALUES (1, 'a'); INSERT INTO s (* EXCEPT (n, note)) SELECT id FROM table(s)"
+    )
+    session.run("INSERT INTO s (* EXCEPT _tp_time) VALUES (2, 6, 'b')")
+    assert sorted(ask("SELECT id, n, note FROM table(s)"), key=str) == [(1, 5, "a"), (1, 5, None), (2, 6, "b")]
+    assert 'has no column "m"' in str(failure(session, "INSERT INTO s (* EXCEPT m) VALUES (1)"))
+
+
+def test_the_parts_of_a_time_need_no_zeros(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (at datetime64(3), day date)")
+    session.run("INSERT INTO s (at, day, _tp_time) VALUES ('2026-1-2 3:04:05.250', '2026-11-3', '2026-1-22 13:04:05')")
+    assert ask("SELECT to_string(at), to_string(day), to_string(_tp_time) FROM table(s)") == [
+        ("2026-01-02 03:04:05.250", "2026-11-03", "2026-01-22 13:04:05.000")
+    ]
+
+
 def test_values_are_expressions_computed_at_one_moment(session: Session, ask: Ask) -> None:
     session.run("CREATE STREAM s (id int64, f float64, note string, at datetime64(6), also datetime64(6))")
     session.run(

@@ -60,3 +60,12 @@ def test_late_rows_go_to_a_topic_of_their_own(topic: str) -> None:
     assert world.plan(QUERY, late_topic="late").settings.text("late_topic") == "late"
     with pytest.raises(SqlError, match=f"late_topic = '{topic}' is a topic that the query reads or writes"):
         world.plan(QUERY, late_topic=topic)
+
+
+@pytest.mark.parametrize("kind", ["string", "bool", "float64", "decimal(10, 2)", "array(int)", "map(string, int)"])
+def test_no_clock_is_made_of_what_is_no_time(kind: str) -> None:
+    world = World.of(f"CREATE STREAM s (k {kind}, at datetime64(3))")
+    groups = "GROUP BY k, window_start EMIT AFTER WINDOW CLOSE WITH DELAY 2s"
+    (scan,) = world.plan(f"SELECT k, count() AS n FROM tumble(s, at, 5s) {groups}").dataflow.scans
+    assert scan.watermark is not None
+    assert scan.watermark.column == "at"

@@ -17,9 +17,6 @@ _NEAR = (
     " AND {right}._tp_time BETWEEN {left}._tp_time - {near:interval} AND {left}._tp_time + {near:interval}",
 )
 _OF_LAST = "EMIT LAST is of Timeplus: groups of the last rows are groups of windows"
-_PARTITION = (
-    "PARTITION BY of a query is of ksqlDB: rows that a join or a group takes together come together by its keys"
-)
 _CUMULATED = "a window of the whole size, whose rows are updated as it fills"
 
 PIECES = table(
@@ -81,13 +78,6 @@ PIECES = table(
             "each row beside the one before it, for conditions around this",
         ),
         Piece(
-            "DEDUP ( {t} , {keys*} )",
-            "dedup() in FROM is not supported",
-            {"here": "(SELECT * FROM {t} LIMIT 1 BY {keys:names}){under}"},
-            "{keys:dropped}the first row of each key, however long ago",
-            when="in FROM",
-        ),
-        Piece(
             "EMIT [PERIODIC {step.1} AND] LAST {size.1} [ON PROCTIME]",
             "EMIT LAST is of Timeplus: where a query begins is a setting",
             {"here": "SETTINGS seek_to = '-{size:duration}'"},
@@ -106,12 +96,6 @@ PIECES = table(
             )
             for periodic, step in (("PERIODIC {step.1} AND", "{step:duration}"), ("", "{size:step}"))
             for keys in ({"behind GROUP BY": ", window_end", "here": ""}, {"here": "GROUP BY window_end"})
-        ),
-        Piece(
-            "PARTITION BY {keys*}",
-            _PARTITION,
-            {"here": ""},
-            when="outside",
         ),
         Piece("SHUFFLE BY {keys*}", "SHUFFLE BY says nothing here: keys choose the buckets", {"here": ""}),
     ]
