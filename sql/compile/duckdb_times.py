@@ -19,6 +19,8 @@ def in_windows(node: Window, rows: exp.Select) -> exp.Select:
     that hold it too.
     """
     time, windows = quoted(node.time), node.windows
+    if windows.months is not None:
+        return _in_months(node, windows.months, rows)
     size, slide, offset = windows.size_ms * 1_000, windows.slide_ms * 1_000, windows.offset_ms * 1_000
     start, end = quoted(node.start), quoted(node.end)
     since = f"(((epoch_us({time}) - {offset}) % {slide}) + {slide}) % {slide}"
@@ -26,6 +28,20 @@ def in_windows(node: Window, rows: exp.Select) -> exp.Select:
     each = f"SELECT *, {first} AS {start} FROM {_ROWS} WHERE {time} IS NOT NULL"
     over = f"{start} + to_microseconds({size})"
     return _filled(f"SELECT *, {over} AS {end} FROM ({each}) WHERE {over} > {time}", rows)
+
+
+def _in_months(node: Window, months: tuple[int, int], rows: exp.Select) -> exp.Select:
+    """As ``in_windows``, of months that are counted from that of the epoch."""
+    time, start, end, (size, slide) = quoted(node.time), quoted(node.start), quoted(node.end), months
+    month = f"date_diff('month', make_timestamp(0), make_timestamp(epoch_us({time})))"
+    first = f"{month} - ((({month} % {slide}) + {slide}) % {slide} + UNNEST(RANGE({-(-size // slide)})) * {slide})"
+    numbered = f"SELECT *, {first} AS __month FROM {_ROWS} WHERE {time} IS NOT NULL"
+    zero = f"{time} - to_microseconds(epoch_us({time}))"
+    bounds = (
+        f"{zero} + to_months(__month::INTEGER) AS {start}, {zero} + to_months((__month + {size})::INTEGER) AS {end}"
+    )
+    each = f"SELECT * EXCLUDE (__month), {bounds} FROM ({numbered})"
+    return _filled(f"SELECT * FROM ({each}) WHERE {end} > {time}", rows)
 
 
 def of_sessions(node: Sessions, rows: exp.Select) -> exp.Select:

@@ -41,10 +41,12 @@ def _is_padded(passage: Passage) -> bool:
 
 
 def _grid(passage: Passage) -> tuple[int, int]:
-    """Where the times of the rows that leave may be: windows begin at multiples of their slide, and an offset."""
+    """Where the times of the rows that leave may be: windows begin at multiples of their slide, and an offset; those of
+    the calendar at no multiple of anything.
+    """
     groups = passage.node
     window = groups.input.window_column(passage.column) if isinstance(groups, Aggregate) else None
-    if window is None:
+    if window is None or window.windows.months is not None:
         return 1, 0
     shape = window.windows
     return shape.slide_ms, (shape.offset_ms + (0 if window.is_start else shape.size_ms)) % shape.slide_ms

@@ -1,6 +1,8 @@
 """TUMBLE and HOP in FROM: their arguments, and the rows of a FROM item in windows.
 
 TUMBLE(t, time, size [, offset])   HOP(t, time, slide, size [, offset])     RisingWave
+Sizes and slides of months, quarters and years are of the calendar.
+
 tumble(s [, time], size)   hop(s [, time], slide, size)     Timeplus; without a time over _tp_time
 
 The time is a column, or computed from some.
@@ -25,7 +27,7 @@ from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import Map, Scan, Sessions, Window
 from dovetail.sql.plan.window_shape import WindowShape
 from dovetail.sql.syntax.calls import function_name
-from dovetail.sql.syntax.intervals import milliseconds
+from dovetail.sql.syntax.intervals import milliseconds, months
 
 START, END = "window_start", "window_end"
 _COMPUTED = "__time"
@@ -54,6 +56,11 @@ class WindowCall:
         names = [argument for argument, length in zip(arguments, lengths, strict=True) if length is None]
         wanted = 1 if name == "tumble" else 2
         offsets = given[wanted:]
+        if not given and (of_calendar := _of_months(arguments, wanted)) is not None:
+            source, *named = arguments[:-wanted]
+            return WindowCall(
+                as_table(source, name, place, _FORMS[name]), time_of([source, *named]), of_calendar, place
+            )
         if (
             lengths[: len(names)] != [None] * len(names)
             or not wanted <= len(given) <= wanted + 1
@@ -72,6 +79,15 @@ class WindowCall:
     def name(self) -> str:
         """What the item is called without an alias: as its source."""
         return name_of(self.source)
+
+
+def _of_months(arguments: Sequence[exp.Expr], wanted: int) -> WindowShape | None:
+    """The windows of a call that ends with ``wanted`` lengths in months, quarters or years; None for any other."""
+    lengths = [months(argument) for argument in arguments]
+    given = [int(length) for length in lengths[-wanted:] if length is not None and length > 0 and length == int(length)]
+    if len(given) < wanted or lengths[:-wanted].count(None) != len(arguments) - wanted or len(arguments) - wanted > 2:
+        return None
+    return WindowShape.of_months(given[-1], given[0])
 
 
 def name_of(source: exp.Table) -> str:

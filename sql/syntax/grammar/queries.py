@@ -227,7 +227,6 @@ def _tell(cursor: Cursor, fault: QueryFault, tokens: list[Token]) -> NoReturn:
 _NO_QUERY = "expected SELECT behind WITH, found {found}"
 _PLAIN = (
     (re.compile("Expected table name"), "expected the name of a stream, found {found}"),
-    (re.compile("Expected (DISTINCT or ALL) for "), "expected ALL or DISTINCT, found {found}"),
     (re.compile("Expected (?i:type)"), "expected a type, found {found}"),
     (re.compile("Expected FROM or comma"), "expected FROM, found {found}"),
     (re.compile(r"Expect(?:ed|ing) ([A-Z]+|[^\w\s]+)(?!\S)"), 'expected "{0}", found {found}'),

@@ -131,7 +131,7 @@ def test_an_error_in_a_later_statement_quotes_its_own_line(world: World) -> None
         ("SELECT v FROM l ANY JOIN r ON l.k = r.k", "ANY JOIN"),
         ("SELECT t.y FROM u JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON t.y = u.k", "looked up by its primary key (k)"),
         ("SELECT v FROM d JOIN l ON l.k = d.k", '"d" is looked up and emits no rows'),
-        ("SELECT v FROM dedup(l, k)", "dedup() in FROM"),
+        ("SELECT v FROM dedup(l, k, 1h)", "dedup forgets no key"),
         ("SELECT x FROM m JOIN l ON m.k = l.k", "INNER JOIN of an updating stream with an append stream"),
         ("SELECT x FROM l FULL JOIN m ON m.k = l.k", "FULL JOIN of an append stream with an updating one"),
         ("SELECT v FROM l ASOF JOIN r ON l.k = r.k", "exactly one inequality"),
@@ -142,7 +142,7 @@ def test_an_error_in_a_later_statement_quotes_its_own_line(world: World) -> None
         ("SELECT v FROM m RIGHT JOIN table(l) AS a ON a.k = m.k", "keeps the rows of the stream"),
         ("SELECT y FROM t SETTINGS output = 'append'", "no append form"),
         ("SELECT y FROM t JOIN u ON t.k = u.k SETTINGS output_format = 'upsert'", "no two rows share"),
-        ("SELECT v FROM changelog(m, k)", "a changelog already"),
+        ("SELECT x FROM changelog(m, x)", "a changelog already"),
         ("SELECT v FROM l EMIT PERIODIC 1s", "EMIT PERIODIC is for aggregates"),
     ],
 )

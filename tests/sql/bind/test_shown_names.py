@@ -49,7 +49,6 @@ REFUSED = [
     ),
     ("SELECT n FROM a WHERE n = 1 && n = 2", "there is no integer && integer", "SELECT n FROM a WHERE n = 1 AND n = 2"),
     ("SELECT n FROM l WHERE n = 1 && s = 'a'", "unexpected &&", "SELECT n FROM l WHERE n = 1 AND s = 'a'"),
-    ("SELECT n FROM l UNION SELECT n FROM l", "expected ALL or DISTINCT", "SELECT n FROM l UNION ALL SELECT n FROM l"),
     (
         "SELECT n FROM table(a) MINUS SELECT n FROM table(a)",
         "unexpected SELECT",

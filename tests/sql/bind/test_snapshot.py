@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
+from dovetail.changelog.errors import SqlError, UnknownName
 from tests.sql.world import World
 
 DDL = (
@@ -84,8 +84,6 @@ def test_unknown_names_are_told_with_the_nearest(world: World) -> None:
         world.plan("SELECT k, count() FROM table(dim)")
     assert ungrouped.value.where.startswith("line 1, column 8")
     assert ungrouped.value.fix == "GROUP BY k, or an aggregate of it: max(k)"
-    with pytest.raises(Unsupported, match="dedup"):
-        world.recomputed("SELECT i FROM dedup(flow, i)")
 
 
 def test_windows() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pickle
 import random
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dovetail.changelog.changes import DELTA
 from dovetail.changelog.errors import SqlError, UnknownName, Unsupported
@@ -17,6 +20,7 @@ from dovetail.sql.plan.properties import walk
 from dovetail.sql.plan.window_shape import WindowShape
 from dovetail.sql.transforms.window_step import WindowStep
 from tests.sql.world import World
+from tests.tries import tries
 
 DDL = (
     "CREATE STREAM l (k int, t datetime64(3), n int)",
@@ -30,6 +34,7 @@ DDL = (
     "CREATE MATERIALIZED VIEW minutes AS SELECT k, window_start AS minute FROM TUMBLE(a, ts, INTERVAL '1' MINUTE)",
 )
 MINUTE = "INTERVAL '1' MINUTE"
+TIMES = st.integers(-(2**31), 2**32).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +85,42 @@ def test_the_windows_of_a_time(
     assert rows[DELTA].to_pylist() == [-1] * len(starts)
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+@given(
+    time=TIMES,
+    size=st.integers(1, 30),
+    slide=st.integers(1, 30),
+)
+def test_windows_of_the_calendar_begin_with_a_month(time: datetime, size: int, slide: int, unit: str) -> None:
+    def month(number: int) -> datetime:
+        return datetime(1970 + number // 12, number % 12 + 1, 1, tzinfo=UTC)
+
+    last = (time.year - 1970) * 12 + time.month - 1
+    wanted = [
+        (month(first), month(first + size))
+        for first in range(last - size - slide, last + 1)
+        if first % slide == 0 and month(first) <= time < month(first + size)
+    ]
+    windows = pickle.loads(pickle.dumps(WindowStep("t", WindowShape.of_months(size, slide), "s", "e")))
+    rows = windows(pa.table({"t": pa.array([time, None], pa.timestamp(unit, "UTC")), DELTA: pa.array([1, 1])}))
+    assert list(zip(rows["s"].to_pylist(), rows["e"].to_pylist(), strict=True)) == wanted
+
+
+@given(
+    times=st.lists(TIMES, min_size=1, max_size=8),
+    size=st.integers(1, 14),
+    slide=st.integers(1, 14),
+)
+@settings(max_examples=tries(20))
+def test_windows_of_the_calendar_are_the_same_over_tables(times: list[datetime], size: int, slide: int) -> None:
+    world = World.of("CREATE STREAM s (id int, at datetime64(6))")
+    query = f"SELECT id, window_start, window_end FROM hop(s, at, INTERVAL {slide} MONTH, INTERVAL {size} MONTH)"
+    world.start(query)
+    world.insert("s", *({"id": number, "at": f"{time:%Y-%m-%d %H:%M:%S.%f}"} for number, time in enumerate(times)))
+    world.drain()
+    assert world.table() == world.over_content(query)
+
+
 def test_the_arguments(world: World) -> None:
     def window(query: str) -> Window:
         made = world.plan(query).output
@@ -96,6 +137,9 @@ def test_the_arguments(world: World) -> None:
     earlier = window("SELECT * FROM HOP(a, ts, INTERVAL '10' SECOND, INTERVAL '1' MINUTE, INTERVAL '-3' SECOND) AS x")
     assert earlier.windows == WindowShape(60_000, 10_000, 7_000)
     assert "size 60 s every 10 s, offset 7 s" in earlier.line
+    assert window("SELECT * FROM tumble(l, t, 1M)").windows == WindowShape.of_months(1, 1)
+    assert window("SELECT * FROM tumble(l, 1y)").windows == WindowShape.of_months(12, 12)
+    assert "size 3 months every 1 month" in window("SELECT * FROM hop(l, t, INTERVAL 1 MONTH, 1q)").line
 
 
 def test_the_columns(world: World) -> None:
@@ -120,6 +164,10 @@ def test_the_columns(world: World) -> None:
         ("SELECT * FROM hop(l, t, 10s)", "HOP takes other arguments"),
         ("SELECT * FROM tumble(10s, l)", "TUMBLE takes other arguments"),
         ("SELECT * FROM tumble(l, t, 0s)", "whole milliseconds, above 0"),
+        ("SELECT * FROM tumble(l, t, 0M)", "TUMBLE takes other arguments"),
+        ("SELECT * FROM tumble(l, t, INTERVAL '0.5' MONTH)", "TUMBLE takes other arguments"),
+        ("SELECT * FROM tumble(l, t, 1M, 1M)", "TUMBLE takes other arguments"),
+        ("SELECT * FROM hop(l, t, 1d, 1M)", "HOP takes other arguments"),
         ("SELECT * FROM tumble(l, k + 1, 10s)", "windows are of time, and k + 1 is int64"),
         ("SELECT * FROM tumble(l, k, 10s)", 'windows are of time, and "k" is int32'),
         ("SELECT * FROM tumble(named, t, 10s)", 'has a column "window_start" already'),
