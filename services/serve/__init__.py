@@ -3,8 +3,7 @@
 process       the port, TLS, start and end
 application   all routes behind one gate
 gate          what every request has to pass: host, origin, user
-endpoints     what a route is, for the application and for OpenAPI
-openapi       their description
+dependencies  what the routes are given, and what is checked of every request
 refusals      errors as answers
 access/       users, tokens, roles
 statements/   statements run within bounds, their results as lines or Arrow

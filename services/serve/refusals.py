@@ -7,6 +7,9 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
+from pydantic import BaseModel
+from pydantic.json_schema import SkipJsonSchema
+from starlette.requests import Request
 from starlette.responses import Response
 
 from dovetail.changelog.errors import (
@@ -31,6 +34,22 @@ _LONGEST = 4_000
 _FIX = "correct the request; GET /openapi.json describes all of them"
 _FIX_SQL = "correct the statement; DESCRIBE and SHOW tell what there is"
 _FIX_OURS = "try again; if that goes on, see the log of the service: dovetail logs serve"
+
+
+class ErrorDetail(BaseModel):
+    """What is said of an error. ``offset``: of its place in the text of statements, in characters."""
+
+    kind: str
+    what: str
+    where: str
+    fix: str
+    offset: SkipJsonSchema[None] | int = None
+
+
+class Error(BaseModel):
+    """The body of an answer that is none, or the line of one that ends early."""
+
+    error: ErrorDetail
 
 
 class RequestRefused(DovetailError):
@@ -82,6 +101,10 @@ def account_of(error: DovetailError, place: str) -> dict[str, Any]:
         "fix": quoted(error.fix or (_FIX_SQL if isinstance(error, SqlError) else usual), _LONGEST),
     }
     return said | {"offset": error.offset} if isinstance(error, SqlError) and error.offset is not None else said
+
+
+def place_of(request: Request) -> str:
+    return f"{request.method} {request.url.path}"
 
 
 def refusal(error: DovetailError, place: str) -> Response:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from fastapi.openapi.utils import get_openapi
+
 from dovetail.services.role import Role
-from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.routes import ROUTES
 from dovetail.services.session.statement_table import STATEMENTS
 from dovetail.sql.syntax.statements import Statement
 
@@ -37,13 +39,23 @@ _ANYBODY = "anybody"
 
 def page() -> str:
     statements = ((named(kind), handler.role) for kind, handler in STATEMENTS.items())
-    paths = ((f"`{one.method} {one.path}`", one.role) for one in ENDPOINTS)
+    paths = ((f"`{path}`", role) for path, role in role_of_paths().items())
     return (
         _HEAD
         + _table("statement", list(Role), sorted(statements))
         + _PATHS
         + _table("path", [None, *Role], sorted(paths, key=lambda path: path[0].split()[::-1]))
     )
+
+
+def role_of_paths() -> dict[str, Role | None]:
+    """The least role of each method and path; None: anybody, without a token."""
+    described = get_openapi(title="", version="", routes=ROUTES)["paths"]
+    return {
+        f"{method.upper()} {path}": Role(operation["security"][0]["token"][0]) if "security" in operation else None
+        for path, methods in described.items()
+        for method, operation in methods.items()
+    }
 
 
 def named(kind: type[Statement]) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from starlette.requests import Request
-
 from dovetail.runtime.settings import Settings
 from dovetail.services.serve.access.authenticator import Authenticator
-from dovetail.services.serve.access.users import User, UserFile
+from dovetail.services.serve.access.users import UserFile
 from dovetail.services.serve.figures import Figures
 from dovetail.services.serve.readiness import Readiness
 from dovetail.services.serve.statements.bounds import Allowance
@@ -52,20 +50,3 @@ class Service:
         self.readiness.close()
         self.fan_out.close()
         self.watcher.close()
-
-
-def service_of(request: Request) -> Service:
-    found = request.app.state.service
-    assert isinstance(found, Service)
-    return found
-
-
-def user_of(request: Request) -> User:
-    """Whoever asks; the gate has found that out."""
-    found = request.state.user
-    assert isinstance(found, User)
-    return found
-
-
-def place_of(request: Request) -> str:
-    return f"{request.method} {request.url.path}"

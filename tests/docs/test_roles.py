@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.services.role import Role
 from dovetail.services.serve.roles_page import PAGE, named, page
-from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.routes import ROUTES
 from dovetail.services.session.statement_table import role_of
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Statement
@@ -60,4 +60,4 @@ def test_a_path_is_open_to_whom_the_page_says(tmp_path: Path, role: Role | None)
         return dict(zip(paths, await asyncio.gather(*(is_open(client, path) for path in paths)), strict=True))
 
     assert world.with_client(ask) == {code_of(row[0])[0]: row[column] == "yes" for row in rows}
-    assert len(rows) == len(ENDPOINTS)
+    assert len(rows) == len(ROUTES)

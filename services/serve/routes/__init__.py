@@ -1,30 +1,10 @@
 """What is asked over HTTP, and answered."""
 
-from dovetail.services.serve.routes import (
-    changes,
-    described,
-    dictionaries,
-    graph,
-    health,
-    history,
-    listings,
-    page,
-    sql,
-    waits,
-)
+from fastapi.routing import APIRoute
 
-ENDPOINTS = described.with_description(
-    (
-        *page.ROUTES,
-        *sql.ROUTES,
-        *changes.ROUTES,
-        *waits.ROUTES,
-        *listings.ROUTES,
-        *graph.ROUTES,
-        *history.ROUTES,
-        *dictionaries.ROUTES,
-        *health.ROUTES,
-    )
-)
+from dovetail.services.serve.routes import changes, dictionaries, graph, history, listings, own, page, sql, waits
 
-__all__ = ["ENDPOINTS"]
+ROUTERS = tuple(one.ROUTER for one in (page, sql, changes, waits, listings, graph, history, dictionaries, own))
+ROUTES = tuple(route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
+
+__all__ = ["ROUTERS", "ROUTES"]

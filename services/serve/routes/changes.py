@@ -2,60 +2,43 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
+from typing import Annotated, Literal
 
-from dovetail.services.serve.endpoints import Endpoint, Parameter
-from dovetail.services.serve.refusals import RequestRefused
-from dovetail.services.serve.service import service_of, user_of
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+
+from dovetail.services.serve.dependencies import Reader, TheService
 from dovetail.services.serve.statements.accepted import accepted
-from dovetail.services.serve.statements.bodies import expect_plain
+from dovetail.services.serve.statements.bodies import plain
 from dovetail.services.serve.streamed import Streamed
 from dovetail.services.serve.tails.events import EVENT_STREAM
 from dovetail.services.serve.tails.places import EventPlace, Offsets
 
-_FROM = ("now", "beginning")
+ROUTER = APIRouter()
+_ANSWER = {"description": "events start, rows and end; each with an id", "content": {EVENT_STREAM: {}}}
 
 
-async def changes(request: Request) -> Response:
-    service, user, name = service_of(request), user_of(request), request.path_params["name"]
+@ROUTER.get(
+    "/v1/views/{name}/changes",
+    summary="Follow a view, a stream or a topic: its rows as they come.",
+    response_class=Response,
+    responses={200: _ANSWER},
+)
+async def changes(
+    request: Request,
+    service: TheService,
+    user: Reader,
+    name: Annotated[str, Path(description="a view, a stream, dead letters or a topic"), plain("name")],
+    begin: Annotated[Literal["now", "beginning"], Query(alias="from", description="where to begin")] = "now",
+    last_event_id: Annotated[
+        str,
+        Header(alias="Last-Event-ID", description="the id of the last event that one has: it goes on behind it"),
+    ] = "",
+) -> Response:
     accepted(request, (EVENT_STREAM,))
-    expect_plain(name, "name")
-    place = _place(request)
-    start = _start(request, place)
+    place = EventPlace.read(last_event_id) if last_event_id else None
+    # Whoever resumes does so whatever they asked for at first; None: now.
+    beginning: Offsets | None = {} if begin == "beginning" else None
+    start = beginning if place is None else place.offsets
     found = await service.fan_out.followed(name, place)
     events = service.fan_out.events(found, start, lambda: service.authenticator.expect_still(user))
     return Streamed(events, service.settings.serve_send_s, EVENT_STREAM)
-
-
-def _place(request: Request) -> EventPlace | None:
-    given = request.headers.get("last-event-id", "")
-    return EventPlace.read(given) if given else None
-
-
-def _start(request: Request, place: EventPlace | None) -> Offsets | None:
-    """None: now. Whoever resumes does so whatever they asked for at first."""
-    given = request.query_params.get("from", "now")
-    if given not in _FROM:
-        raise RequestRefused(
-            f"{given!r} is no place to begin at", where="parameter from", fix=f"one of: {', '.join(_FROM)}"
-        )
-    if place is not None:
-        return place.offsets
-    return {} if given == "beginning" else None
-
-
-ROUTES = (
-    Endpoint(
-        "GET",
-        "/v1/views/{name}/changes",
-        "Follow a view, a stream or a topic: its rows as they come.",
-        changes,
-        parameters=(
-            Parameter("name", "path", "a view, a stream, dead letters or a topic"),
-            Parameter("from", "query", "where to begin", _FROM),
-            Parameter("Last-Event-ID", "header", "the id of the last event that one has: it goes on behind it"),
-        ),
-        answers={EVENT_STREAM: "events start, rows and end; each with an id"},
-    ),
-)

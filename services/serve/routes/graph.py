@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import APIRouter, Query, Response
 
 from dovetail.runtime.clock import now_ms
 from dovetail.services.liveness import query_statuses
-from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.dependencies import SCRIPT_DESCRIBED, Reader, TheScript, TheService
 from dovetail.services.serve.fragments_graph import fragments_of
 from dovetail.services.serve.generators import generator_of
-from dovetail.services.serve.refusals import JSON, RequestRefused, answered
-from dovetail.services.serve.service import service_of, user_of
-from dovetail.services.serve.statements.script import TEXTS, script_of
+from dovetail.services.serve.refusals import RequestRefused, answered
 from dovetail.services.session import Session
 from dovetail.services.session.queries import as_created
 from dovetail.sql.plan.nodes import Node, Output, Shared
 from dovetail.sql.syntax.statements import CreateView, Explain, Select
 
-_DETAILS = ("relations", "fragments")
+ROUTER = APIRouter()
+Detail = Literal["relations", "fragments"]
 
 
-async def graph(request: Request) -> Response:
-    detail = request.query_params.get("detail", _DETAILS[0])
-    if detail not in _DETAILS:
-        raise RequestRefused(
-            f"{detail!r} is no detail of a graph", where="parameter detail", fix=f"one of: {', '.join(_DETAILS)}"
-        )
+@ROUTER.get("/v1/graph", summary="What there is, its state, and what reads what.")
+async def graph(
+    service: TheService,
+    user: Reader,
+    detail: Annotated[Detail, Query(description="fragments: those of views, and topics, too")] = "relations",
+) -> Response:
     made = fragments_of if detail == "fragments" else graph_of
-    return answered(await service_of(request).listings.answer(user_of(request), made))
+    return answered(await service.listings.answer(user, made))
 
 
 def graph_of(session: Session) -> dict[str, Any]:
@@ -52,10 +50,12 @@ def graph_of(session: Session) -> dict[str, Any]:
     return {"nodes": nodes, "edges": edges}
 
 
-async def explain(request: Request) -> Response:
-    service, user = service_of(request), user_of(request)
-    script = await script_of(request, service.settings)
-
+@ROUTER.post(
+    "/v1/explain",
+    summary="The plan of a query, as text and as a tree; nothing is run. CREATE is for an admin, as it is to run it.",
+    openapi_extra=SCRIPT_DESCRIBED,
+)
+async def explain(service: TheService, user: Reader, script: TheScript) -> Response:
     def ask(session: Session) -> dict[str, Any]:
         statements = script.statements(user)
         inner = statements[0].statement if isinstance(statements[0], Explain) else statements[0]
@@ -75,26 +75,3 @@ def tree(node: Output | Node) -> dict[str, Any]:
     if isinstance(node, Shared):
         return tree(node.input)
     return {"node": node.line, "inputs": [tree(below) for below in node.inputs]}
-
-
-_SQL = {
-    "type": "object",
-    "required": ["sql"],
-    "properties": {"sql": {"type": "string"}, "single": {"type": "boolean", "description": "as of /v1/sql"}},
-}
-ROUTES = (
-    Endpoint(
-        "GET",
-        "/v1/graph",
-        "What there is, its state, and what reads what.",
-        graph,
-        parameters=(Parameter("detail", "query", "fragments: those of views, and topics, too", _DETAILS),),
-    ),
-    Endpoint(
-        "POST",
-        "/v1/explain",
-        "The plan of a query, as text and as a tree; nothing is run. CREATE is for an admin, as it is to run it.",
-        explain,
-        body={**{kind: {"type": "string"} for kind in TEXTS}, JSON: _SQL},
-    ),
-)

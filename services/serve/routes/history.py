@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import APIRouter, Path, Response
 
-from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.dependencies import Reader, TheService
 from dovetail.services.serve.refusals import RequestRefused, answered
-from dovetail.services.serve.service import service_of, user_of
+
+ROUTER = APIRouter()
 
 
-async def history(request: Request) -> Response:
-    return answered(service_of(request).watcher.document())
+@ROUTER.get("/v1/history", summary="How each query is, with its rates over the last hour.")
+async def history(service: TheService, _user: Reader) -> Response:
+    return answered(service.watcher.document())
 
 
-async def history_of(request: Request) -> Response:
-    name = request.path_params["name"]
-    found = service_of(request).watcher.series(name)
+@ROUTER.get("/v1/history/{name}", summary="The figures of a query over the last hour.")
+async def history_of(
+    service: TheService, _user: Reader, name: Annotated[str, Path(description="a query: a view, or a fragment of one")]
+) -> Response:
+    found = service.watcher.series(name)
     if found is None:
         raise RequestRefused(
             f'no query "{name}" has been seen',
@@ -29,19 +33,6 @@ async def history_of(request: Request) -> Response:
     return answered(found)
 
 
-async def user(request: Request) -> Response:
-    found = user_of(request)
-    return answered({"name": found.name, "role": found.role.value, "open": service_of(request).authenticator.is_open})
-
-
-ROUTES = (
-    Endpoint("GET", "/v1/history", "How each query is, with its rates over the last hour.", history),
-    Endpoint(
-        "GET",
-        "/v1/history/{name}",
-        "The figures of a query over the last hour.",
-        history_of,
-        parameters=(Parameter("name", "path", "a query: a view, or a fragment of one"),),
-    ),
-    Endpoint("GET", "/v1/user", "Who asks, and in which role.", user),
-)
+@ROUTER.get("/v1/user", summary="Who asks, and in which role.")
+async def user(service: TheService, user: Reader) -> Response:
+    return answered({"name": user.name, "role": user.role.value, "open": service.authenticator.is_open})

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 import pyarrow as pa
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import APIRouter, Path, Query, Response
 
 from dovetail.changelog.formats import json_text
-from dovetail.services.serve.endpoints import Endpoint, Parameter
+from dovetail.services.serve.dependencies import Reader, TheService
 from dovetail.services.serve.refusals import answered
-from dovetail.services.serve.service import service_of, user_of
-from dovetail.services.serve.statements.bodies import expect_plain
+from dovetail.services.serve.statements.bodies import plain
 from dovetail.services.serve.statements.json_lines import columns_of
 from dovetail.services.session import Rows, Session, Text
 from dovetail.sql.catalog import Relation
@@ -30,6 +28,7 @@ from dovetail.sql.syntax.statements import (
     Statement,
 )
 
+ROUTER = APIRouter()
 LISTINGS = {
     "streams": "Streams and tables.",
     "views": "Views, with their state.",
@@ -60,32 +59,40 @@ def objects(rows: pa.Table) -> list[Any]:
     return [orjson.loads(row) for row in json_text.objects(rows)]
 
 
-def _listing(what: str) -> Endpoint:
-    async def answer(request: Request) -> Response:
-        like = request.query_params.get("like")
-        expect_plain(like or "", "parameter like")
-        ask = listed(Show(what, like))
-        return answered(await service_of(request).listings.answer(user_of(request), ask))
-
-    like = Parameter("like", "query", "a pattern of names, as of LIKE; of dead letters, of reasons")
-    return Endpoint("GET", path_of(what), LISTINGS[what], answer, parameters=(like,))
+Name = Annotated[str, Path(description="what is asked about"), plain("name")]
 
 
-async def relation(request: Request) -> Response:
-    name = request.path_params["name"]
-    expect_plain(name, "name")
+def _add_listing(what: str) -> None:
+    @ROUTER.get(path_of(what), summary=LISTINGS[what], name=what.replace(" ", "_"))
+    async def listing(
+        service: TheService,
+        user: Reader,
+        like: Annotated[
+            str | None,
+            Query(description="a pattern of names, as of LIKE; of dead letters, of reasons"),
+            plain("parameter like"),
+        ] = None,
+    ) -> Response:
+        return answered(await service.listings.answer(user, listed(Show(what, like))))
 
+
+for one in LISTINGS:
+    _add_listing(one)
+
+
+@ROUTER.get("/v1/relations/{name}", summary="A stream, view, dictionary or function: columns, definition, uses.")
+async def relation(service: TheService, user: Reader, name: Name) -> Response:
     def ask(session: Session) -> dict[str, Any]:
         found = session.context.catalog.get(name)
         created = session.execute(ShowCreate(name))
         assert isinstance(created, Text)
         catalog = session.context.catalog
         users = [user.name for user in catalog.users(name)]
-        members = {"name": name, "kind": found.what.value, "definition": created.text}
+        members: dict[str, Any] = {"name": name, "kind": found.what.value, "definition": created.text}
         members["columns"] = _columns(session, found)
         return members | {"reads": sorted(catalog.used(name)), "read_by": sorted(users)}
 
-    return answered(await service_of(request).listings.answer(user_of(request), ask))
+    return answered(await service.listings.answer(user, ask))
 
 
 def _columns(session: Session, found: Relation) -> list[dict[str, str]]:
@@ -101,34 +108,14 @@ def _columns(session: Session, found: Relation) -> list[dict[str, str]]:
             return described
 
 
-async def plan(request: Request) -> Response:
-    """The plan of a view at work, as EXPLAIN ANALYZE tells it to programs."""
-    name = request.path_params["name"]
-    expect_plain(name, "name")
-
+@ROUTER.get(
+    "/v1/views/{name}/plan",
+    summary="The plan of a view at work, as of EXPLAIN ANALYZE: each node with rows, state and time.",
+)
+async def plan(service: TheService, user: Reader, name: Name) -> Response:
     def ask(session: Session) -> dict[str, Any]:
         found = session.execute(ExplainAnalyze(name, "json"))
         assert isinstance(found, Text)
         return {"name": name, "queries": orjson.loads(found.text)}
 
-    return answered(await service_of(request).listings.answer(user_of(request), ask))
-
-
-_NAME = (Parameter("name", "path", "what is asked about"),)
-ROUTES = (
-    *(_listing(what) for what in LISTINGS),
-    Endpoint(
-        "GET",
-        "/v1/relations/{name}",
-        "A stream, view, dictionary or function: columns, definition, uses.",
-        relation,
-        parameters=_NAME,
-    ),
-    Endpoint(
-        "GET",
-        "/v1/views/{name}/plan",
-        "The plan of a view at work: each node with rows, state and time.",
-        plan,
-        parameters=_NAME,
-    ),
-)
+    return answered(await service.listings.answer(user, ask))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import APIRouter, Response
 
-from dovetail.services.serve.endpoints import Endpoint, Parameter
 from dovetail.services.serve.refusals import RequestRefused
 from dovetail.services.serve.security_middleware import PAGE
 from dovetail.sql.syntax.redact import quoted
@@ -31,14 +30,27 @@ POLICY = "; ".join(f"{what} {whence}" for what, whence in _ALLOWED.items())
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FILES = {path.relative_to(FOLDER).as_posix(): path.read_bytes() for path in FOLDER.rglob("*") if path.suffix in _TYPES}
 """Read once: what is asked for names an entry, never a path."""
+ROUTER = APIRouter()
 
 
-async def page(_request: Request) -> Response:
+def _answers(*suffixes: str) -> dict[int | str, dict[str, Any]]:
+    """As OpenAPI has them."""
+    return {200: {"content": {_TYPES[suffix]: {} for suffix in suffixes}}}
+
+
+@ROUTER.get("/", summary="The page, for people.", response_class=Response, responses=_answers(".html"))
+async def page() -> Response:
     return _file("index.html")
 
 
-async def page_file(request: Request) -> Response:
-    return _file(f"{request.path_params['folder']}/{request.path_params['file']}")
+@ROUTER.get(
+    f"{PAGE}{{folder}}/{{file}}",
+    summary="A file of the page.",
+    response_class=Response,
+    responses=_answers(".css", ".js", ".svg"),
+)
+async def page_file(folder: str, file: str) -> Response:
+    return _file(f"{folder}/{file}")
 
 
 def _file(name: str) -> Response:
@@ -49,19 +61,3 @@ def _file(name: str) -> Response:
         )
     kind = f"{_TYPES[Path(name).suffix]}; charset=utf-8"
     return Response(found, headers={"Content-Security-Policy": POLICY, "Content-Type": kind})
-
-
-_ANSWERS = {"text/html": "the page"}
-_ANY = {"text/javascript": "modules", "text/css": "styles", "image/svg+xml": "its sign"}
-ROUTES = (
-    Endpoint("GET", "/", "The page, for people.", page, role=None, answers=_ANSWERS),
-    Endpoint(
-        "GET",
-        f"{PAGE}{{folder}}/{{file}}",
-        "A file of the page.",
-        page_file,
-        role=None,
-        parameters=(Parameter("folder", "path", "a folder of the page"), Parameter("file", "path", "a file in it")),
-        answers=_ANY,
-    ),
-)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import APIRouter, Path, Response
+from pydantic import Field, PlainValidator, WithJsonSchema
 
 from dovetail.runtime.settings import Settings
-from dovetail.services.serve.endpoints import Endpoint, Parameter
-from dovetail.services.serve.refusals import JSON, RequestRefused, answered
-from dovetail.services.serve.service import service_of, user_of
-from dovetail.services.serve.statements.bodies import body_of, expect_plain, media_type_of, members_of
+from dovetail.services.serve.dependencies import Reader, TheService, sent
+from dovetail.services.serve.refusals import RequestRefused, answered
+from dovetail.services.serve.statements.bodies import plain, plain_text
+from dovetail.services.serve.statements.members import Members
 from dovetail.services.session import Session
 from dovetail.services.session.wait.wait_for import TIMEOUT_S, await_included
 from dovetail.sql.syntax.statements import InputOffset, WaitFor
 
-_MEMBERS = ("offsets", "timeout_s")
+ROUTER = APIRouter()
 _SHARE = 0.9
 """Of the time of a request: the rest is for saying how far the view is."""
 _FORM = (
@@ -25,28 +25,11 @@ _FORM = (
 )
 
 
-async def waited(request: Request) -> Response:
-    """Raises RequestRefused for offsets that are none, and for a wait beyond the time of a request."""
-    service, user, name = service_of(request), user_of(request), request.path_params["name"]
-    expect_plain(name, "name")
-    media_type_of(request, (JSON,))
-    body = await body_of(request, service.settings.serve_body_bytes, service.settings.serve_body_s)
-    members = members_of(body, _MEMBERS)
-    offsets = tuple(_offsets(members["offsets"])) if "offsets" in members else ()
-    statement = WaitFor(name, offsets, _timeout_s(members.get("timeout_s"), service.settings))
-
-    def ask(session: Session) -> dict[str, Any]:
-        found = await_included(session.context, statement)
-        return {"name": name, "topic": found.topic, "ends": found.ends}
-
-    return answered(await service.desk.answer(user, ask))
-
-
 def _offsets(given: object) -> Iterator[InputOffset]:
     if not isinstance(given, dict) or not given:
         raise RequestRefused('the member "offsets" is no object with relations', where="body", fix=_FORM)
     for name, partitions in given.items():
-        expect_plain(name, "body, offsets")
+        plain_text(name, "body, offsets")
         if not isinstance(partitions, dict) or not partitions:
             raise RequestRefused(f'"offsets" has no partitions of "{name}"', where="body", fix=_FORM)
         for partition, offset in partitions.items():
@@ -61,6 +44,43 @@ def _offsets(given: object) -> Iterator[InputOffset]:
             yield InputOffset(name, int(partition), offset)
 
 
+_SECONDS = {"type": "number", "minimum": 0}
+_AtLeastOne = Field(min_length=1)
+_Written = Annotated[dict[str, Annotated[dict[str, Annotated[int, Field(ge=0)]], _AtLeastOne]], _AtLeastOne]
+
+
+class Wait(Members):
+    offsets: Annotated[
+        tuple[InputOffset, ...],
+        PlainValidator(lambda given: tuple(_offsets(given)), json_schema_input_type=_Written),
+        Field(
+            default_factory=tuple,
+            description="relation, partition, offset of the last record to be included; else all there is now",
+        ),
+    ]
+    timeout_s: Annotated[object, WithJsonSchema(_SECONDS), Field(description="504 when it is over")] = None
+
+
+@ROUTER.post(
+    "/v1/views/{name}/wait",
+    summary="Wait until a view has answered records of its inputs: its topic holds the answers before the ends told.",
+    openapi_extra=Wait.described(),
+)
+async def waited(
+    service: TheService,
+    user: Reader,
+    name: Annotated[str, Path(description="a materialized view"), plain("name")],
+    body: Annotated[Wait, sent(Wait)],
+) -> Response:
+    statement = WaitFor(name, body.offsets, _timeout_s(body.timeout_s, service.settings))
+
+    def ask(session: Session) -> dict[str, Any]:
+        found = await_included(session.context, statement)
+        return {"name": name, "topic": found.topic, "ends": found.ends}
+
+    return answered(await service.desk.answer(user, ask))
+
+
 def _timeout_s(given: object, settings: Settings) -> float:
     most_s = _SHARE * settings.serve_statement_s
     if given is None:
@@ -73,32 +93,3 @@ def _timeout_s(given: object, settings: Settings) -> float:
         fix=f"give one, and ask again when that is over; without it {min(TIMEOUT_S, most_s):g} is taken; "
         "DOVETAIL_SERVE_STATEMENT_S is the longest time of a request",
     )
-
-
-_BODY = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "offsets": {
-            "type": "object",
-            "minProperties": 1,
-            "description": "relation, partition, offset of the last record to be included; else all there is now",
-            "additionalProperties": {
-                "type": "object",
-                "minProperties": 1,
-                "additionalProperties": {"type": "integer", "minimum": 0},
-            },
-        },
-        "timeout_s": {"type": "number", "minimum": 0, "description": "504 when it is over"},
-    },
-}
-ROUTES = (
-    Endpoint(
-        "POST",
-        "/v1/views/{name}/wait",
-        "Wait until a view has answered records of its inputs: its topic holds the answers before the ends told.",
-        waited,
-        parameters=(Parameter("name", "path", "a materialized view"),),
-        body={JSON: _BODY},
-    ),
-)

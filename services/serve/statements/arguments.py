@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from dovetail.services.serve.refusals import RequestRefused
 from dovetail.sql.syntax.parameters.bound_literals import Arguments
@@ -15,6 +18,12 @@ TYPED: Mapping[str, tuple[Callable[[str], object], str]] = {
     "time": (datetime.fromisoformat, '{"time": "2026-01-31T12:00:00.5Z"}'),
 }
 """What JSON has no type for: an object with one member, and how it is read."""
+
+
+_Typed = Annotated[dict[Literal["decimal", "date", "time"], str], Field(min_length=1, max_length=1)]
+_Value = str | int | float | bool | _Typed | None
+Written = list[_Value] | dict[str, _Value]
+"""As OpenAPI has them."""
 
 
 def arguments_of(given: object) -> Arguments:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection
+from functools import partial
 from http import HTTPStatus
-from typing import Any
 
-import orjson
+from pydantic import AfterValidator
 from starlette.requests import ClientDisconnect, Request
 
 from dovetail.changelog.wording import counted
@@ -82,41 +82,13 @@ def text_of(body: bytes) -> str:
         ) from None
 
 
-def members_of(body: bytes, known: Collection[str]) -> dict[str, Any]:
-    """The members of a JSON object. Raises RequestRefused where it is none, or has others than ``known``."""
-    try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError as failure:
-        raise RequestRefused(
-            f"the body is no JSON: {failure.msg}",
-            where=f"body, line {failure.lineno}, column {failure.colno}",
-            fix=f'send an object: {{"{next(iter(known))}": ..}}',
-        ) from None
-    if not isinstance(found, dict):
-        fix = f'send an object: {{"{next(iter(known))}": ..}}'
-        raise RequestRefused(f"the body is a JSON {_kind(found)}, and an object is expected", where="body", fix=fix)
-    unknown = [name for name in found if name not in known]
-    if unknown:
-        raise RequestRefused(
-            f"the body has a member {unknown[0]!r}, which means nothing here",
-            where="body",
-            fix=f"its members are: {', '.join(known)}",
-        )
-    return found
-
-
-def _kind(value: object) -> str:
-    names = {list: "array", str: "text", bool: "truth value", int: "number", float: "number"}
-    return names.get(type(value), "null")
-
-
-def expect_plain(text: str, where: str) -> None:
-    """Raises RequestRefused for a control character, with its place: it shows nowhere, and says something else than it
-    seems to.
+def plain_text(text: str, where: str) -> str:
+    """The text. Raises RequestRefused for a control character, with its place: it shows nowhere, and says something
+    else than it seems to.
     """
     found = _CONTROL.search(text)
     if found is None:
-        return
+        return text
     before = text[: found.start()]
     line, column = before.count("\n") + 1, found.start() - before.rfind("\n")
     raise RequestRefused(
@@ -124,3 +96,8 @@ def expect_plain(text: str, where: str) -> None:
         where=f"{where}, line {line}, column {column}",
         fix=f"leave it out; inside of a text write it as char({ord(found[0])})",
     )
+
+
+def plain(where: str) -> AfterValidator:
+    """Of a parameter or member that is a plain text."""
+    return AfterValidator(partial(plain_text, where=where))

@@ -8,10 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi.routing import APIRoute
 
 from dovetail.services.role import Role
-from dovetail.services.serve.endpoints import Endpoint
-from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.roles_page import role_of_paths
+from dovetail.services.serve.routes import ROUTES
 from dovetail.services.serve.routes.listings import LISTINGS, path_of
 from dovetail.services.serve.security_middleware import OPEN_PATHS, PAGE
 from dovetail.sql.catalog import Catalog, Query
@@ -104,19 +105,19 @@ def test_everything_but_health_asks_who_asks(world: World) -> None:
     world.token("ann", Role.READER)
 
     async def ask(client: httpx.AsyncClient) -> dict[str, int]:
-        return {one.path: (await client.request(one.method, one.path)).status_code for one in ENDPOINTS}
+        return {path: (await client.request(*path.split())).status_code for path in role_of_paths()}
 
     answers = world.with_client(ask)
-    open_paths = {*OPEN_PATHS, f"{PAGE}{{folder}}/{{file}}"}
+    open_paths = {f"GET {path}" for path in (*OPEN_PATHS, f"{PAGE}{{folder}}/{{file}}")}
     assert {path for path, status in answers.items() if status != 401} == open_paths
-    assert {one.path for one in ENDPOINTS if one.role is None} == open_paths
+    assert {path for path, role in role_of_paths().items() if role is None} == open_paths
 
 
 def test_the_description_has_every_route(world: World) -> None:
     found = get(world, "/openapi.json").json()
     assert found["openapi"].startswith("3.1")
     operations = {(path, method) for path, methods in found["paths"].items() for method in methods}
-    assert operations == {(one.path, one.method.lower()) for one in ENDPOINTS}
+    assert operations == {(one.path, method.lower()) for one in ROUTES for method in one.methods or ()}
     for path, methods in found["paths"].items():
         for operation in methods.values():
             named = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"}
@@ -125,12 +126,13 @@ def test_the_description_has_every_route(world: World) -> None:
     sql = found["paths"]["/v1/sql"]["post"]
     assert set(sql["requestBody"]["content"]) == {"text/plain", "application/sql", "application/json"}
     assert sql["responses"]["4XX"]["content"]["application/json"]["schema"]["$ref"] == "#/components/schemas/Error"
-    assert found["paths"]["/health"]["get"]["security"] == []
+    assert "security" not in found["paths"]["/health"]["get"]
+    assert found["paths"]["/v1/dictionaries/{name}/refresh"]["post"]["security"] == [{"token": ["writer"]}]
 
 
 def test_the_page_has_every_route_and_no_other() -> None:
     documented = {code_of(row[0])[0] for row in Page.of("docs/serve.md").rows("path", "answer")}
-    assert documented == {f"{one.method} {one.path}" for one in ENDPOINTS}
+    assert documented == set(role_of_paths())
 
 
 def test_the_graph_of_fragments_and_topics(world: World) -> None:
@@ -163,16 +165,30 @@ def test_the_graph_of_fragments_and_topics(world: World) -> None:
     assert refused["fix"] == "one of: relations, fragments"
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: f"{one.method} {one.path}")
-def test_each_path_refuses_a_parameter_that_it_does_not_know(world: World, endpoint: Endpoint) -> None:
-    known = [one.name for one in endpoint.parameters if one.place == "query"]
+@pytest.mark.parametrize("route", ROUTES, ids=lambda one: one.path)
+def test_each_path_refuses_a_parameter_that_it_does_not_know(world: World, route: APIRoute) -> None:
+    known = [one.alias for one in route.dependant.query_params]
     wrong = f"{known[0]}_" if known else "x"
-    path = re.sub(r"{\w+}", "paid", endpoint.path)
-    answer = world.with_client(lambda client: client.request(endpoint.method, f"{path}?{wrong}=1"))
+    path = re.sub(r"{\w+}", "paid", route.path)
+    (method,) = {*(route.methods or ())}
+    answer = world.with_client(lambda client: client.request(method, f"{path}?{wrong}=1"))
     error = error_of(answer)
     assert (answer.status_code, error["what"]) == (400, f"there is no parameter {wrong}")
-    fix = f'did you mean "{known[0]}"?' if known else f"leave it out: {endpoint.method} {path} takes none"
+    fix = f'did you mean "{known[0]}"?' if known else f"leave it out: {method} {path} takes none"
     assert error["fix"] == fix
+
+
+def test_the_head_of_an_answer_is_that_of_get(world: World) -> None:
+    paths = ("/", "/health", "/v1/views", "/v1/nothing", "/v1/views?lik=1", "/v1/sql")
+
+    async def ask(client: httpx.AsyncClient) -> list[list[int]]:
+        return [[(await client.request(verb, path)).status_code for verb in ("HEAD", "GET")] for path in paths]
+
+    assert world.with_client(ask) == [[status, status] for status in (200, 200, 200, 404, 400, 405)]
+
+
+def test_no_page_comes_from_elsewhere(world: World) -> None:
+    assert {get(world, path).status_code for path in ("/docs", "/redoc", "/docs/oauth2-redirect")} == {404}
 
 
 def test_a_parameter_is_given_once(world: World) -> None:

@@ -18,10 +18,10 @@ from dovetail.services.cli.main import app
 from dovetail.services.role import Role
 from dovetail.services.serve.access.first_admin import add_first_admin
 from dovetail.services.serve.access.users import UserFile
+from dovetail.services.serve.dependencies import TEXTS
 from dovetail.services.serve.process import expect_protected
-from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.routes import ROUTES
 from dovetail.services.serve.security_middleware import FORM_TYPES, PAGE_HEADER, is_loopback
-from dovetail.services.serve.statements.script import TEXTS
 from dovetail.services.session.statement_table import role_of
 from dovetail.sql.syntax.parse import parse_one
 from dovetail.sql.syntax.statements import Statement
@@ -122,7 +122,7 @@ POSTED = ("/v1/sql", "/v1/explain", "/v1/dictionaries/d/refresh", "/v1/views/d/w
 
 
 def test_every_route_that_takes_a_body_is_among_those_that_are_tried() -> None:
-    assert {one.path.replace("{name}", "d") for one in ENDPOINTS if one.method != "GET"} == set(POSTED)
+    assert {one.path.replace("{name}", "d") for one in ROUTES if one.methods != {"GET"}} == set(POSTED)
 
 
 @pytest.mark.parametrize("mark", MARKS, ids=str)
