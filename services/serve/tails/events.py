@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
+from fastapi.sse import format_sse_event
 
 from dovetail.changelog.formats import json_text
 from dovetail.services.serve.tails.places import EventPlace, Offsets
 from dovetail.services.session.tail.topic_views import View
 
 EVENT_STREAM = "text/event-stream"
-HEARTBEAT = b":\n\n"
 _RECORDS = 500
 """The most of an event: a client that resumes gets no part of one twice."""
 _RETRY_MS = 1000
@@ -31,14 +31,14 @@ class RowsEvent:
     text: bytes
 
 
-def event(name: str, members: Mapping[str, Any], place: EventPlace | None = None) -> bytes:
-    at = "" if place is None else f"id: {place}\n"
-    return f"{at}event: {name}\n".encode() + b"data: " + orjson.dumps(members) + b"\n\n"
-
-
 def opening(members: Mapping[str, Any], place: EventPlace) -> bytes:
     """The first event; whoever loses the connection asks again after a second."""
-    return f"retry: {_RETRY_MS}\n".encode() + event("start", members, place)
+    return format_sse_event(event="start", data_str=orjson.dumps(members).decode(), id=str(place), retry=_RETRY_MS)
+
+
+def ending(members: Mapping[str, Any]) -> bytes:
+    """The last event: nothing comes any more."""
+    return format_sse_event(event="end", data_str=orjson.dumps(members).decode())
 
 
 def rows_events(view: View, records: pa.Table, before: EventPlace) -> Iterator[RowsEvent]:
@@ -48,10 +48,9 @@ def rows_events(view: View, records: pa.Table, before: EventPlace) -> Iterator[R
         part = records.slice(start, _RECORDS)
         reached = offsets | _behind(part)
         rows = view.decoded(part)
-        text = (
-            f"id: {EventPlace(before.topic_id, reached)}\nevent: rows\ndata: [{','.join(json_text.objects(rows))}]\n\n"
-        )
-        yield RowsEvent(offsets, reached, rows.num_rows, text.encode())
+        place, data = EventPlace(before.topic_id, reached), f"[{','.join(json_text.objects(rows))}]"
+        text = format_sse_event(event="rows", data_str=data, id=str(place))
+        yield RowsEvent(offsets, reached, rows.num_rows, text)
         offsets = reached
 
 

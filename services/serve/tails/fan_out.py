@@ -7,10 +7,12 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from http import HTTPStatus
 
+from fastapi.sse import KEEPALIVE_COMMENT
+
 from dovetail.changelog.errors import DovetailError
 from dovetail.runtime.settings import Settings
 from dovetail.services.serve.refusals import RequestRefused, account_of
-from dovetail.services.serve.tails.events import HEARTBEAT, event, opening
+from dovetail.services.serve.tails.events import ending, opening
 from dovetail.services.serve.tails.followed import FollowedTopic
 from dovetail.services.serve.tails.places import EventPlace, Offsets
 from dovetail.services.serve.tails.tail_client import TailClient
@@ -125,7 +127,7 @@ class FanOut:
             async for text in self._live(listener, expect_still):
                 yield text
         except DovetailError as error:
-            yield event("end", account_of(error, "changes"))
+            yield ending(account_of(error, "changes"))
         finally:
             self.clients -= 1
             found.followers -= 1
@@ -147,7 +149,7 @@ class FanOut:
             elif listener.ended is not None and listener.idle:
                 raise listener.ended
             elif loop.time() - said_s > _HEARTBEAT_S:
-                yield HEARTBEAT
+                yield KEEPALIVE_COMMENT
                 said_s = loop.time()
             if loop.time() - looked_s > _LOOK_S:
                 looked_s = loop.time()
