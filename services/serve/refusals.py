@@ -36,7 +36,7 @@ _FIX_SQL = "correct the statement; DESCRIBE and SHOW tell what there is"
 _FIX_OURS = "try again; if that goes on, see the log of the service: dovetail logs serve"
 
 
-class ErrorDetail(BaseModel):
+class ErrorDetail(BaseModel, extra="forbid"):
     """What is said of an error. ``offset``: of its place in the text of statements, in characters."""
 
     kind: str
@@ -46,7 +46,7 @@ class ErrorDetail(BaseModel):
     offset: SkipJsonSchema[None] | int = None
 
 
-class Error(BaseModel):
+class Error(BaseModel, extra="forbid"):
     """The body of an answer that is none, or the line of one that ends early."""
 
     error: ErrorDetail

@@ -10,6 +10,7 @@ from pydantic import Field
 from dovetail.enrichment.dictionary_definitions import definition_of
 from dovetail.services.serve.dependencies import TheService, Writer, sent
 from dovetail.services.serve.refusals import answered
+from dovetail.services.serve.routes.answers import RefreshAnswer
 from dovetail.services.serve.statements.members import Members
 from dovetail.services.session import Session
 from dovetail.services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
@@ -30,6 +31,7 @@ class Keys(Members):
 @ROUTER.post(
     "/v1/dictionaries/{name}/refresh",
     summary="Have the workers forget rows of a dictionary: the next lookup asks its source.",
+    response_model=RefreshAnswer,
     openapi_extra=Keys.described(),
 )
 async def refreshed(

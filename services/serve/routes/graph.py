@@ -12,6 +12,7 @@ from dovetail.services.serve.dependencies import SCRIPT_DESCRIBED, Reader, TheSc
 from dovetail.services.serve.fragments_graph import fragments_of
 from dovetail.services.serve.generators import generator_of
 from dovetail.services.serve.refusals import RequestRefused, answered
+from dovetail.services.serve.routes.answers import ExplainAnswer, GraphAnswer
 from dovetail.services.session import Session
 from dovetail.services.session.queries import as_created
 from dovetail.sql.plan.nodes import Node, Output, Shared
@@ -21,7 +22,7 @@ ROUTER = APIRouter()
 Detail = Literal["relations", "fragments"]
 
 
-@ROUTER.get("/v1/graph", summary="What there is, its state, and what reads what.")
+@ROUTER.get("/v1/graph", summary="What there is, its state, and what reads what.", response_model=GraphAnswer)
 async def graph(
     service: TheService,
     user: Reader,
@@ -53,6 +54,7 @@ def graph_of(session: Session) -> dict[str, Any]:
 @ROUTER.post(
     "/v1/explain",
     summary="The plan of a query, as text and as a tree; nothing is run. CREATE is for an admin, as it is to run it.",
+    response_model=ExplainAnswer,
     openapi_extra=SCRIPT_DESCRIBED,
 )
 async def explain(service: TheService, user: Reader, script: TheScript) -> Response:

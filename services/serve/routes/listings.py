@@ -12,6 +12,7 @@ from fastapi import APIRouter, Path, Query, Response
 from dovetail.changelog.formats import json_text
 from dovetail.services.serve.dependencies import Reader, TheService
 from dovetail.services.serve.refusals import answered
+from dovetail.services.serve.routes.answers import ListingAnswer, PlanAnswer, RelationAnswer
 from dovetail.services.serve.statements.bodies import plain
 from dovetail.services.serve.statements.json_lines import columns_of
 from dovetail.services.session import Rows, Session, Text
@@ -63,7 +64,7 @@ Name = Annotated[str, Path(description="what is asked about"), plain("name")]
 
 
 def _add_listing(what: str) -> None:
-    @ROUTER.get(path_of(what), summary=LISTINGS[what], name=what.replace(" ", "_"))
+    @ROUTER.get(path_of(what), summary=LISTINGS[what], name=what.replace(" ", "_"), response_model=ListingAnswer)
     async def listing(
         service: TheService,
         user: Reader,
@@ -80,7 +81,11 @@ for one in LISTINGS:
     _add_listing(one)
 
 
-@ROUTER.get("/v1/relations/{name}", summary="A stream, view, dictionary or function: columns, definition, uses.")
+@ROUTER.get(
+    "/v1/relations/{name}",
+    summary="A stream, view, dictionary or function: columns, definition, uses.",
+    response_model=RelationAnswer,
+)
 async def relation(service: TheService, user: Reader, name: Name) -> Response:
     def ask(session: Session) -> dict[str, Any]:
         found = session.context.catalog.get(name)
@@ -111,6 +116,7 @@ def _columns(session: Session, found: Relation) -> list[dict[str, str]]:
 @ROUTER.get(
     "/v1/views/{name}/plan",
     summary="The plan of a view at work, as of EXPLAIN ANALYZE: each node with rows, state and time.",
+    response_model=PlanAnswer,
 )
 async def plan(service: TheService, user: Reader, name: Name) -> Response:
     def ask(session: Session) -> dict[str, Any]:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from dovetail.services.serve.dependencies import Reader, TheService
 from dovetail.services.serve.refusals import answered
+from dovetail.services.serve.routes.answers import HealthAnswer, ReadyAnswer
 
 ROUTER = APIRouter()
 
 
-@ROUTER.get("/health", summary="Whether the service answers.")
+@ROUTER.get("/health", summary="Whether the service answers.", response_model=HealthAnswer)
 async def health() -> Response:
     return answered({"healthy": True})
 
 
-@ROUTER.get("/ready", summary="Whether the catalog and Kafka answer it; 503 where not.")
+@ROUTER.get(
+    "/ready",
+    summary="Whether the catalog and Kafka answer it; 503 where not.",
+    response_model=ReadyAnswer,
+    responses={503: {"model": ReadyAnswer}},
+)
 async def ready(service: TheService) -> Response:
     # What is missing is for those who may look: the log has it, and SHOW QUERIES.
     found = await service.readiness.is_ready()
@@ -35,6 +42,6 @@ async def metrics(service: TheService, _user: Reader) -> Response:
     return Response(service.figures.page(), media_type=CONTENT_TYPE_LATEST)
 
 
-@ROUTER.get("/openapi.json", summary="This description.")
+@ROUTER.get("/openapi.json", summary="This description.", response_model=dict[str, Any])
 async def description(request: Request) -> Response:
     return answered(request.app.openapi())

@@ -11,6 +11,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 from dovetail.runtime.settings import Settings
 from dovetail.services.serve.dependencies import Reader, TheService, sent
 from dovetail.services.serve.refusals import RequestRefused, answered
+from dovetail.services.serve.routes.answers import WaitAnswer
 from dovetail.services.serve.statements.bodies import plain, plain_text
 from dovetail.services.serve.statements.members import Members
 from dovetail.services.session import Session
@@ -64,6 +65,7 @@ class Wait(Members):
 @ROUTER.post(
     "/v1/views/{name}/wait",
     summary="Wait until a view has answered records of its inputs: its topic holds the answers before the ends told.",
+    response_model=WaitAnswer,
     openapi_extra=Wait.described(),
 )
 async def waited(

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from dovetail.services.serve.refusals import JSON, RequestRefused
 
 T = TypeVar("T", bound="Members")
 
 
-class Members(BaseModel):
+class Members(BaseModel, extra="forbid", strict=True):
     """The members of a body: the ``title`` of each says what it is, ``examples`` and ``description`` what to send."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     @classmethod
     def read(cls: type[T], body: bytes) -> T:

@@ -123,6 +123,8 @@ def test_the_description_has_every_route(world: World) -> None:
             named = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"}
             assert named == set(re.findall(r"\{(\w+)\}", path))
             assert operation["summary"]
+            answers = operation["responses"]["200"]["content"].items()
+            assert all(content["schema"] for kind, content in answers if kind == "application/json")
     sql = found["paths"]["/v1/sql"]["post"]
     assert set(sql["requestBody"]["content"]) == {"text/plain", "application/sql", "application/json"}
     assert sql["responses"]["4XX"]["content"]["application/json"]["schema"]["$ref"] == "#/components/schemas/Error"

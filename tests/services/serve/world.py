@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import orjson
+from pydantic import TypeAdapter
 
 from dovetail.broker.address import BrokerAddress
 from dovetail.runtime.clock import now_ms
@@ -21,6 +22,8 @@ from dovetail.services.role import Role
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.serve.application import application
 from dovetail.services.serve.process import Server
+from dovetail.services.serve.refusals import JSON, Error
+from dovetail.services.serve.routes import ROUTES
 from dovetail.services.serve.service import Service
 from dovetail.services.session import Session
 from dovetail.services.session.context import Confirm, Say
@@ -58,7 +61,8 @@ class World:
             service = self.service()
             transport = httpx.ASGITransport(application(service))
             try:
-                async with httpx.AsyncClient(transport=transport, base_url=AT) as client:
+                hooks = {"response": [expect_as_described]}
+                async with httpx.AsyncClient(transport=transport, base_url=AT, event_hooks=hooks) as client:
                     return await ask(client)
             finally:
                 service.close()
@@ -87,6 +91,18 @@ class World:
         finally:
             server.ask_to_stop()
             thread.join()
+
+
+async def expect_as_described(response: httpx.Response) -> None:
+    """Of an answer or a refusal in JSON: it has the members that OpenAPI tells, and no other."""
+    if response.headers.get("content-type") != JSON or response.request.method == "HEAD":
+        return
+    described: dict[int | str, Any] = {}
+    for one in ROUTES:
+        if one.path_regex.match(response.url.path):
+            described = {200: {"model": one.response_model}, **one.responses}
+    model = described.get(response.status_code, {"model": Error})["model"]
+    TypeAdapter(model).validate_json(await response.aread())
 
 
 class Threaded(Server):
