@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic_settings import DotEnvSettingsSource
 
 from dovetail.changelog.suggest import nearest
+from dovetail.runtime.environment.statement_secrets import PREFIX
 from dovetail.runtime.settings import ENV_FILES, Settings
 
 _PREFIX = "DOVETAIL_"
@@ -22,9 +23,6 @@ OF_CONTAINERS = frozenset({
     *("CLICKHOUSE_PASSWORD", "CLICKHOUSE_PORT", "CLICKHOUSE_HTTP_PORT"),
 })  # fmt: skip
 """What docker-compose.yml reads from the same ``.env``."""
-
-_OF_STATEMENTS = "SECRET_"
-"""What passwords begin with that a statement may name: ``PASSWORD ENV 'DOVETAIL_SECRET_SHOP'``."""
 
 
 def warn_of_unknown(say: Callable[[str], object], env_files: Sequence[Path] = ENV_FILES) -> None:
@@ -42,7 +40,7 @@ def unknown_variables(environment: Mapping[str, str | None]) -> Iterator[str]:
     known = settings | AMONG_PROCESSES | OF_CONTAINERS
     for name in sorted(environment):
         called = name.upper().removeprefix(_PREFIX)
-        of_statements = called.startswith(_OF_STATEMENTS)
+        of_statements = name.upper().startswith(PREFIX)
         if not name.upper().startswith(_PREFIX) or called in known or of_statements or not environment[name]:
             continue
         meant = nearest(called, sorted(settings))

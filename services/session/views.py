@@ -26,6 +26,7 @@ from dovetail.services.session.alter.alter_query import change_query
 from dovetail.services.session.alter.proposal import proposal
 from dovetail.services.session.contents import answer
 from dovetail.services.session.context import Context
+from dovetail.services.session.dictionaries.passwords import expect_passwords_of
 from dovetail.services.session.drop import await_gone, clear, expect_disposable
 from dovetail.services.session.generated import ensure_clock
 from dovetail.services.session.if_not_exists import defined_otherwise, exists_already
@@ -73,6 +74,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
         return constant_view(context, statement, plan)
     expect_endless(statement, plan, existing)
     expect_runner(context, engines_of(plan))
+    expect_passwords_of(context, plan.uses)
     if existing is not None and replaced and not statement.with_data and _same(statement, existing):
         return Done(
             f"{existing.noun} {statement.name} has this query already, {replaced[-1].actual.value}; it goes on: "

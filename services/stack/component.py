@@ -45,6 +45,10 @@ class Component(Protocol):
     def beside(self) -> tuple[str, ...]:
         """Those whose address is enough for it to be started: it has much to do before it waits for them."""
 
+    @property
+    def reads_secrets(self) -> bool:
+        """Whether it reads the variables that statements name as passwords."""
+
     def prepare(self, settings: Settings) -> Launch: ...
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool: ...

@@ -25,6 +25,7 @@ import psutil
 import structlog
 
 from dovetail.changelog.errors import DovetailError
+from dovetail.runtime.environment.statement_secrets import secrets_of
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
 from dovetail.runtime.logs.process_log import configure_logs
 from dovetail.runtime.processes.own_files import keep_to_owner
@@ -90,7 +91,10 @@ class Supervisor:
         """Put the wanted components that do not run back to waiting."""
         if (wanted := Wanted.taken(self.files.wanted)) is None:
             return
-        self._take_environment(wanted.environment)
+        before = secrets_of(os.environ)
+        self._take_environment({**before, **wanted.environment})
+        if secrets_of(os.environ) != before:
+            self._start_readers_again()
         components = in_start_order(wanted.components)
         self.starter.expect(components)
         for one in components:
@@ -101,13 +105,20 @@ class Supervisor:
         self._save()
 
     def _take_environment(self, environment: Mapping[str, str]) -> None:
-        """What starts from now on has that of who wants it: he may have mended it since what did not start."""
+        """What starts from now on has that of the last ``up``, which may have what an earlier one lacked."""
         os.environ.clear()
         os.environ.update(environment)
         self.settings = read_settings()
         for child in self.state.children:
             if child.phase in (Phase.READY, Phase.RESTARTING):
                 self.settings = known_component(child.name).announce(self.settings, child.endpoint)
+
+    def _start_readers_again(self) -> None:
+        """Those that have read the passwords as they were. A shell that lacks one has not taken it from them."""
+        for child in self.state.children:
+            if child.phase in (Phase.STARTING, Phase.READY) and known_component(child.name).reads_secrets:
+                self._end(child)
+                self._record(replace(child, phase=Phase.WAITING, process=None))
 
     def _save(self) -> None:
         """Write the state down. A disk that is full, or not there, is tried again: it is no reason to end what runs."""

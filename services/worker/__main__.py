@@ -13,6 +13,7 @@ from dataclasses import replace
 from dovetail.broker.presence import await_broker
 from dovetail.changelog.errors import ServiceUnavailable
 from dovetail.runtime.clock import now_ms
+from dovetail.runtime.environment.statement_secrets import secrets_of
 from dovetail.runtime.logs.query_logs import keep_query_logs
 from dovetail.runtime.processes.signals import stop_on_signals
 from dovetail.runtime.processes.start import exit_code_of
@@ -38,7 +39,8 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     keep_query_logs(settings)
     await_broker(of_worker.brokers, of_worker.broker_timeout_s, "the lookup worker")
     catalog = Catalog.open(of_worker.catalog_url, python_functions=of_worker.python_functions)
-    worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=now_ms())
+    host, secrets = socket.gethostname(), tuple(secrets_of(os.environ))
+    worker = Worker(f"{host}-{os.getpid()}", host, os.getpid(), started_ms=now_ms(), secrets=secrets)
     looked_s = [time.monotonic()]
     supervisor = WorkerSupervisor(
         worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment(), children

@@ -91,6 +91,7 @@ WORKERS = _table(
     sa.Column("queries", sa.JSON, nullable=False),
     sa.Column("started_ms", sa.BigInteger, nullable=False),
     sa.Column("seen_ms", sa.BigInteger, nullable=False),
+    sa.Column("secrets", sa.JSON),
 )
 
 LEADERS = _table(
@@ -126,7 +127,8 @@ def make(connection: Connection) -> None:
     if made_by is None:
         connection.execute(FORMAT.insert().values(version=VERSION))
     added = (QUERIES.c.engine, QUERIES.c.view, QUERIES.c.restarts, QUERIES.c.next_try_ms, QUERIES.c.lease_ms)
-    for column in (RELATIONS.c.written, RELATIONS.c.former_ddl, RELATIONS.c.altered_ms, *added):
+    of_relations = (RELATIONS.c.written, RELATIONS.c.former_ddl, RELATIONS.c.altered_ms)
+    for column in (*of_relations, *added, WORKERS.c.secrets):
         if column.name not in {there["name"] for there in sa.inspect(connection).get_columns(column.table.name)}:
             definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
             connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {definition}")

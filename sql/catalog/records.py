@@ -208,6 +208,7 @@ class Query:
 @dataclass(frozen=True)
 class Worker:
     """A process that runs lookup queries; ``address`` answers its health and metrics, ``queries`` names what it runs.
+    ``secrets`` are the names, without the values, of its variables that hold passwords of statements.
 
     Times are as told by the worker: ``seen_ms`` is its last sign of life.
     """
@@ -219,6 +220,7 @@ class Worker:
     queries: tuple[str, ...] = ()
     started_ms: int = 0
     seen_ms: int = 0
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

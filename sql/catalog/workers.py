@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, RowMapping
 
 from dovetail.sql.catalog.metadata_tables import WORKERS
 from dovetail.sql.catalog.records import Worker
@@ -14,12 +14,17 @@ from dovetail.sql.catalog.records import Worker
 def put(connection: Connection, worker: Worker) -> None:
     """The worker as it is now, in the place of what was known of it."""
     remove(connection, worker.id)
-    connection.execute(WORKERS.insert().values({**asdict(worker), "queries": list(worker.queries)}))
+    lists = {"queries": list(worker.queries), "secrets": list(worker.secrets)}
+    connection.execute(WORKERS.insert().values(asdict(worker) | lists))
 
 
 def seen(connection: Connection, since_ms: int) -> list[Worker]:
     rows = sa.select(WORKERS).where(WORKERS.c.seen_ms >= since_ms).order_by(WORKERS.c.id)
-    return [Worker(**{**row, "queries": tuple(row["queries"])}) for row in connection.execute(rows).mappings()]
+    return [_worker(row) for row in connection.execute(rows).mappings()]
+
+
+def _worker(row: RowMapping) -> Worker:
+    return Worker(**{**row, "queries": tuple(row["queries"]), "secrets": tuple(row["secrets"] or ())})
 
 
 def remove(connection: Connection, worker_id: str) -> None:

@@ -21,6 +21,7 @@ from dovetail.enrichment.dictionary_definitions import definition_of
 from dovetail.services.commands.command_codec import Refresh
 from dovetail.services.commands.commander import CommandAnswers
 from dovetail.services.session.context import Context
+from dovetail.services.session.dictionaries.passwords import is_only_in_workers
 from dovetail.services.session.dictionaries.sources import (
     SHARED_LAYOUTS,
     check_source,
@@ -42,18 +43,25 @@ _EXTERNAL_NAME = re.compile(
 
 
 def create_dictionary(context: Context, statement: CreateDictionary) -> Done:
-    """The source is asked once, so that a wrong password or a missing table is said here and not by a worker."""
+    """The source is asked once, so that a wrong password or a missing table is said here and not by a worker.
+
+    It is not where only the workers have the password, as on a server that others give statements to.
+    """
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
         return exists_already(existing, difference(existing, statement))
     made = _with_columns(context, statement)
     definition = definition_of(made)
-    check_source(context, definition)
+    note = ""
+    if is_only_in_workers(context, definition):
+        note = "; its source was not asked: only the worker has the variable of its password"
+    else:
+        check_source(context, definition)
     context.catalog.create(made, now_ms=context.now_ms, uses=used_streams(definition))
     if existing is not None:
         # What is cached was read from another source, or has other columns.
         refresh(context, statement.name)
-    return Done(f"created {'external table' if statement.external else 'dictionary'} {statement.name}")
+    return Done(f"created {'external table' if statement.external else 'dictionary'} {statement.name}{note}")
 
 
 def _with_columns(context: Context, statement: CreateDictionary) -> CreateDictionary:

@@ -22,6 +22,7 @@ from dovetail.dictionaries.resources import Resources
 from dovetail.enrichment.dictionary_definitions import definition_of
 from dovetail.services.outside import outside_of
 from dovetail.services.session.context import Context
+from dovetail.services.session.dictionaries.passwords import expect_password_in_workers
 from dovetail.sql.planner import stream_of
 from dovetail.sql.relations import Stream
 from dovetail.sql.syntax.statements import CreateDictionary
@@ -92,10 +93,12 @@ class StreamContent:
 
 
 def check_source(context: Context, definition: Definition) -> None:
-    """Raises what is wrong with the source: it does not answer, refuses the user, lacks the table or a column.
+    """Raises what is wrong with the source: it does not answer, refuses the user, lacks the table or a column; or with
+    a worker, which lacks the password.
 
     Of a cache, also why Redis refuses it; one that is away is gone without.
     """
+    expect_password_in_workers(context, definition)
     shared = resources(context)
     with closing(open_source(definition, shared)) as source:
         source.check()

@@ -19,6 +19,7 @@ class HttpServer:
     after: tuple[str, ...] = ("kafka", "registry")
     beside: tuple[str, ...] = ()
     module: str = "dovetail.services.serve"
+    reads_secrets: bool = True
 
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(settings.serve_port)

@@ -73,6 +73,7 @@ class KafkaBroker:
     after: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     module: str | None = None
+    reads_secrets: bool = False
 
     def prepare(self, settings: Settings) -> Launch:
         # After a crash at the same address as before: the components that run already know that one.

@@ -19,6 +19,7 @@ class LookupWorker:
     after: tuple[str, ...] = ("kafka", "redis", "registry")
     beside: tuple[str, ...] = ()
     module: str = "dovetail.services.worker"
+    reads_secrets: bool = True
 
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(settings.worker_port)

@@ -31,6 +31,7 @@ class RedisServer:
     after: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     module: str | None = None
+    reads_secrets: bool = False
 
     def prepare(self, settings: Settings) -> Launch:
         announced = settings.redis_url.get_secret_value() if settings.redis_url is not None else None

@@ -19,6 +19,7 @@ class SchemaRegistry:
     after: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     module: str = "dovetail.services.registry"
+    reads_secrets: bool = False
 
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(port_of(settings.schema_registry_url, settings.schema_registry_port))

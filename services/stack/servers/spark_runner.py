@@ -25,6 +25,7 @@ class SparkRunner:
     after: tuple[str, ...] = ()
     beside: tuple[str, ...] = ("kafka", "registry")
     module: str = "dovetail.spark_jobs.runner"
+    reads_secrets: bool = False
 
     def prepare(self, settings: Settings) -> Launch:
         ready_file = _ready_file(settings)

@@ -12,13 +12,17 @@ import pytest
 from dovetail.changelog.errors import DovetailError, SourceRefused, SqlError
 from dovetail.services.session import Result, Rows, Session, Text, agreed
 from dovetail.services.stack import Stack, temporary_stack
+from dovetail.sql.syntax.parse import parse_one
+from dovetail.sql.syntax.statements import CreateDictionary
 from tests.servers import Server, mariadb
 from tests.servers.process import PASSWORD
 from tests.services.session.test_secure_kafka import rows, settle
 
 pytestmark = pytest.mark.services
 VARIABLE = "DOVETAIL_SECRET_OF_THE_TESTS"
+LATE = "DOVETAIL_SECRET_THAT_COMES_LATE"
 WRONG = "wr0ng-and-s3cret"
+COMPONENTS = ("kafka", "redis", "worker")
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         patched.setenv(VARIABLE, PASSWORD)
         shop.execute("CREATE TABLE shop.goods (id BIGINT PRIMARY KEY, name VARCHAR(40))")
         shop.execute("INSERT INTO shop.goods VALUES (1, 'pen')")
-        components = ("kafka", "redis", "worker")
-        with temporary_stack(folder / "stack", components, start_timeout_s=240.0) as stack:
+        with temporary_stack(folder / "stack", COMPONENTS, start_timeout_s=240.0) as stack:
             yield Running(stack, shop, file)
 
 
@@ -154,6 +157,59 @@ def test_one_that_is_not_there_is_said_by_its_name(running: Running, session: Se
                 f"CREATE DICTIONARY bad (id int64, name string) PRIMARY KEY id {running.source(f'PASSWORD {form}')}"
             )
         assert refused.value.fix
+
+
+def test_a_worker_has_it_from_a_later_up(running: Running, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And keeps it when the next one comes from a shell that lacks it."""
+
+    def worker() -> int | None:
+        return next(line.pid for line in running.stack.status() if line.name == "worker")
+
+    def create(name: str) -> str:
+        source = running.source(f"PASSWORD ENV '{LATE}'")
+        return f"CREATE DICTIONARY {name} (id int64, name string) PRIMARY KEY id {source}"
+
+    monkeypatch.setenv(LATE, PASSWORD)
+    before = worker()
+    with pytest.raises(SourceRefused, match=f"{LATE} with the password is not set in the worker") as refused:
+        session.run(create("goods"))
+    assert f"export {LATE}=.., then run: dovetail up" in refused.value.fix
+
+    running.stack.up(COMPONENTS)
+    assert (after := worker()) != before
+    assert "not asked" not in said(session.run(create("goods")))
+    session.run(
+        "CREATE STREAM orders (n int64, k int64); "
+        "CREATE MATERIALIZED VIEW priced AS SELECT o.n AS n, g.name AS name FROM orders AS o "
+        "LEFT JOIN goods AS g ON o.k = g.id SETTINGS join_algorithm = 'direct', seek_to = 'earliest'; "
+        "INSERT INTO orders VALUES (7, 1)"
+    )
+    settle(session, "priced")
+    assert rows(session, "SELECT n, name FROM table(priced)") == [(7, "pen")]
+
+    monkeypatch.delenv(LATE)
+    running.stack.up(COMPONENTS)
+    assert worker() == after
+    assert "its source was not asked" in said(session.run(create("others")))
+    session.run("DROP VIEW priced; DROP STREAM orders; DROP DICTIONARY goods; DROP DICTIONARY others")
+
+
+def test_a_view_is_not_made_where_the_worker_lacks_it(
+    running: Running, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dictionary was made while no worker ran."""
+    monkeypatch.setenv(name := f"{LATE}_AGAIN", PASSWORD)
+    source = running.source(f"PASSWORD ENV '{name}'")
+    made = parse_one(f"CREATE DICTIONARY goods (id int64, name string) PRIMARY KEY id {source}")
+    assert isinstance(made, CreateDictionary)
+    session.context.catalog.create(made, now_ms=session.context.now_ms)
+    session.run("CREATE STREAM orders (n int64, k int64)")
+    with pytest.raises(SourceRefused, match=f"{name} with the password is not set in the worker"):
+        session.run(
+            "CREATE MATERIALIZED VIEW priced AS SELECT o.n AS n, g.name AS name FROM orders AS o "
+            "LEFT JOIN goods AS g ON o.k = g.id SETTINGS join_algorithm = 'direct'"
+        )
+    session.run("DROP STREAM orders; DROP DICTIONARY goods")
 
 
 def test_an_external_table_has_it_from_elsewhere(running: Running, session: Session) -> None:
