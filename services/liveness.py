@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dovetail.runtime.sole_holder import LEASE_S
+from dovetail.services.generators import declared
 from dovetail.services.live_workers import live_workers
 from dovetail.sql.catalog import Actual, Catalog, Desired, Query
 from dovetail.sql.engines import Engine
 
 DOWN = "down"
+FINISHED = "finished"
 _FURTHEST_MS = int(2 * LEASE_S * 1000)
 """A lease that ends later was written before the clock was set back: a runner that lives has renewed it since."""
 _LONG_S = 60
@@ -23,7 +25,7 @@ _AT_REST = (Actual.FAILED, Actual.PAUSED)
 class QueryStatus:
     """How a query is.
 
-    state  as its runner says, or ``down`` where that is not there
+    state  as its runner says; ``down`` where that is not there, ``finished`` of a generator that has made all its rows
     why    where it is not well
     """
 
@@ -34,7 +36,7 @@ class QueryStatus:
     @property
     def healthy(self) -> bool:
         """Whether it is as its user wants it."""
-        return self.state == self.query.desired.value
+        return self.state in (self.query.desired.value, FINISHED)
 
     @property
     def shown_state(self) -> str:
@@ -69,7 +71,15 @@ def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
 def query_status(query: Query, away: Set[str]) -> QueryStatus:
     if query.engine in away and query.actual not in _AT_REST:
         return QueryStatus(query, DOWN, f"no {Engine(query.engine).process} has given a sign of life for 10 s")
-    return QueryStatus(query, query.actual.value, _why(query))
+    return QueryStatus(query, FINISHED if _has_finished(query) else query.actual.value, _why(query))
+
+
+def _has_finished(query: Query) -> bool:
+    """Whether it is a generator, at work, that has no more rows to make."""
+    if not query.generates or (query.actual, query.desired) != (Actual.RUNNING, Desired.RUNNING):
+        return False
+    _, most = declared(query.sql)
+    return most is not None and query.progress.get("counts", {}).get("rows_out", 0) >= most
 
 
 def _why(query: Query) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,8 +17,9 @@ from dovetail.changelog.errors import DovetailError
 from dovetail.services.serve.dependencies import expect_parameters
 from dovetail.services.serve.figures import Figures
 from dovetail.services.serve.hang_ups import HangUps
+from dovetail.services.serve.nearest_address import nearest_address
 from dovetail.services.serve.refusals import Error, RequestRefused, defect, place_of, refusal
-from dovetail.services.serve.routes import ROUTERS, ROUTES
+from dovetail.services.serve.routes import ROUTERS
 from dovetail.services.serve.security_middleware import SecurityMiddleware
 from dovetail.services.serve.service import Service
 from dovetail.sql.syntax.redact import quoted
@@ -93,10 +93,7 @@ async def _unknown(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         what, fix = f"{request.method} is not for {path}", f"ask it by {(error.headers or {}).get('Allow', '')}"
     else:
-        near = difflib.get_close_matches(path, [one.path for one in ROUTES], n=1)
-        what = f"there is nothing at {path}"
-        fix = f"did you mean {near[0]}? " if near else ""
-        fix += "GET /openapi.json has all paths"
+        what, fix = f"there is nothing at {path}", nearest_address(path)
     headers = {**(error.headers or {})}
     refused = RequestRefused(what, where=path, fix=fix, status=error.status_code, headers=headers)
     return refusal(refused, place_of(request))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dovetail.runtime.clock import now_ms
+from dovetail.services.generators import generator_of
 from dovetail.services.liveness import QueryStatus, query_statuses
-from dovetail.services.serve.generators import generator_of
 from dovetail.services.serve.watch.query_sample import offsets_of
 from dovetail.services.session import Session
 from dovetail.sql.catalog import Catalog, Query, Relation, What

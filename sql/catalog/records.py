@@ -156,6 +156,8 @@ class Actual(StrEnum):
     STOPPED = "stopped"
 
 
+WORKED_MS = "worked_ms"
+"""Of the counts of a query: for how long it has worked on batches that had records."""
 RUNNER_GONE = "what ran it has gone"
 """Why a query is RECOVERING of which nobody has said anything since."""
 
@@ -198,6 +200,11 @@ class Query:
     def generates(self) -> bool:
         """Whether it writes the rows of a stream, and is no view's or SELECT's."""
         return self.engine == Engine.DATAGEN
+
+    @property
+    def worked_s(self) -> float:
+        """The time that its records have taken, without that in which there were none."""
+        return float(self.progress.get("counts", {}).get(WORKED_MS, 0)) / 1000
 
     @property
     def unmade(self) -> bool:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from dovetail.runtime.sole_holder import LEASE_S
-from dovetail.services.liveness import DOWN, query_statuses
+from dovetail.services.liveness import DOWN, FINISHED, query_statuses
 from dovetail.sql.catalog import Actual, Catalog, Leadership, Query, Worker
 from dovetail.sql.engines import Engine
 
 NOW_MS = 1_704_110_400_000
 DAY_MS = 86_400_000
 LEASE_MS = int(LEASE_S * 1000)
+THREE_ROWS = "CREATE TABLE t (id int, PRIMARY KEY (id)) WITH (connector = 'datagen', 'number-of-rows' = 3)"
 
 
 @pytest.fixture
@@ -22,7 +23,8 @@ def catalog() -> Iterator[Catalog]:
     opened = Catalog.open("sqlite://")
     alive_at(opened, NOW_MS)
     for engine in Engine:
-        added = opened.add_query(Query(f"of_{engine}", "SELECT 1", "", "", "t", engine=engine), now_ms=0)
+        sql = THREE_ROWS if engine is Engine.DATAGEN else "SELECT 1"
+        added = opened.add_query(Query(f"of_{engine}", sql, "", "", "t", engine=engine), now_ms=0)
         opened.report(added.id, now_ms=0, actual=Actual.RUNNING)
     yield opened
     opened.close()
@@ -61,3 +63,13 @@ def test_a_runner_that_has_just_begun_runs_no_query_until_it_says_so(catalog: Ca
     assert of_faust.state == Actual.RUNNING
     catalog.note_runner_gone(Engine.FAUST)
     assert states(catalog, NOW_MS) == {Actual.RECOVERING}
+
+
+@pytest.mark.parametrize(("rows", "state"), [(2, Actual.RUNNING), (3, FINISHED)])
+def test_a_generator_has_finished_once_all_its_rows_are_made(catalog: Catalog, rows: int, state: str) -> None:
+    query = catalog.query(f"of_{Engine.DATAGEN}")
+    catalog.report(query.id, now_ms=0, progress={"counts": {"rows_out": rows}})
+    made = next(one for one in query_statuses(catalog, NOW_MS) if one.query.id == query.id)
+    assert (made.state, made.healthy) == (state, True)
+    catalog.report(query.id, now_ms=0, actual=Actual.RECOVERING)
+    assert next(one for one in query_statuses(catalog, NOW_MS) if one.query.id == query.id).state == Actual.RECOVERING

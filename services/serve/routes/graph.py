@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 
 from dovetail.runtime.clock import now_ms
+from dovetail.services.generators import generator_of
 from dovetail.services.liveness import query_statuses
 from dovetail.services.serve.dependencies import SCRIPT_DESCRIBED, Reader, TheScript, TheService
 from dovetail.services.serve.fragments_graph import fragments_of
-from dovetail.services.serve.generators import generator_of
 from dovetail.services.serve.refusals import RequestRefused, answered
 from dovetail.services.serve.routes.answers import ExplainAnswer, GraphAnswer
 from dovetail.services.session import Session

@@ -12,8 +12,8 @@ import numpy as np
 from dovetail.changelog.errors import DovetailError, UnknownName
 from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.clock import now_ms
+from dovetail.services.generators import generator_of
 from dovetail.services.liveness import QueryStatus, query_statuses
-from dovetail.services.serve.generators import generator_of
 from dovetail.services.serve.watch.metrics_window import MetricsWindow
 from dovetail.services.serve.watch.query_sample import Ends, QuerySample, offsets_of
 from dovetail.services.session import Session

@@ -49,9 +49,10 @@ def _to_read(context: Context, proposed: Proposal) -> Iterator[str]:
         records += count
         yield f"{topic}: {counted(count, 'record')}"
     done = Backlog.of([proposed.query], context.topics.all_ends(proposed.query.progress.get("starts", {})))
-    if done is not None and done.read and records:
-        worked_s = (context.now_ms - proposed.query.created_ms) / 1000
-        yield f"at most {duration_text(worked_s * records / done.read)}, at the mean rate of {proposed.name} until now"
+    read = 0 if done is None else done.read
+    took_s = Backlog(read, read + records).seconds_left(proposed.query.worked_s)
+    if took_s:
+        yield f"at most {duration_text(took_s)}, at the mean rate of {proposed.name} while it had records to read"
 
 
 def _below(context: Context, proposed: Proposal) -> Iterator[str]:

@@ -58,12 +58,12 @@ class Backlog:
         return found
 
     def seconds_left(self, working_s: float) -> float | None:
-        """How long the rest takes at the rate of ``working_s``, in which the rest of it was read; None before a record.
+        """How long the rest takes at the rate of ``working_s``, in which what is read was; None before a record.
 
-        What has kept up with its input can do at least what it has done in the mean: by the time since it was created,
-        this is a bound from above.
+        A bound from above: batches that wait for nothing are larger than those of what has kept up with its input, and
+        take less time for a record.
         """
-        return None if not self.read else self.left * max(working_s, 0.0) / self.read
+        return self.left * working_s / self.read if self.read and working_s else None
 
 
 def duration_text(seconds: float) -> str:

@@ -28,14 +28,13 @@ def view_backlogs(context: Context, queries: Sequence[Query]) -> tuple[dict[str,
         ends = context.topics.all_ends(sorted(topics))
     except ServiceUnavailable:
         return {}, "how far views are behind is not known: the broker does not answer"
-    now_ms = context.now_ms
     found = {name: Backlog.of(fragments, ends) for name, fragments in views.items()}
-    return {name: _columns(one, views[name], now_ms) for name, one in found.items() if one is not None and one.left}, ""
+    return {name: _columns(one, views[name]) for name, one in found.items() if one is not None and one.left}, ""
 
 
-def _columns(one: Backlog, fragments: Sequence[Query], now_ms: int) -> Mapping[str, object]:
+def _columns(one: Backlog, fragments: Sequence[Query]) -> Mapping[str, object]:
     """A view that is not to run has no time left."""
     working = fragments[-1].desired is Desired.RUNNING
-    left_s = one.seconds_left((now_ms - fragments[-1].created_ms) / 1000) if working else None
+    left_s = one.seconds_left(sum(fragment.worked_s for fragment in fragments)) if working else None
     left = "" if left_s is None else f"at most {duration_text(left_s)}"
     return {"backlog": one.left, "read": f"{one.percent} %", "time left": left}

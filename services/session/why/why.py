@@ -5,6 +5,7 @@ Everything is computed from the topics as they are now: nothing is kept for it, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from dovetail.sql.trace.history import History
 from dovetail.sql.trace.ledger import Ledger
 
 _WIDE = ("values",)
+_SHOWN = 100
 
 
 def why(context: Context, statement: Why) -> Rows:
@@ -118,15 +120,25 @@ def _differing(plan: Plan, made: int, written: int) -> str:
 
 
 def _answer(statement: Why, found: Traced) -> Rows:
+    """The first lines of each input: of an aggregate there may be as many as its inputs have records."""
     count = found.rows.num_rows
+    lines = _first_of_each(found.behind.drop_columns(["reason"]) if count else found.lost, _SHOWN)
+    note = f"{statement.view} has no such row"
     if count:
-        rows = f"of {counted(count, 'row')} of {statement.view}"
-        note = (
-            f"the records {rows}; why not: there {'is one' if count == 1 else 'are some'}" if statement.absent else rows
-        )
-        return Rows(_shown(found.behind, "reason"), note, _WIDE)
-    return Rows(_shown(found.lost), f"{statement.view} has no such row", _WIDE)
+        note = f"of {counted(count, 'row')} of {statement.view}"
+        if statement.absent:
+            note = f"the records {note}; why not: there {'is one' if count == 1 else 'are some'}"
+    if more := (found.behind if count else found.lost).num_rows - lines.num_rows:
+        note += f"; the first {_SHOWN} of each input, {more:,} more: a narrower condition, or SINCE, leaves fewer"
+    return Rows(lines, note, _WIDE)
 
 
-def _shown(lines: pa.Table, *without: str) -> pa.Table:
-    return lines.drop_columns(list(without))
+def _first_of_each(lines: pa.Table, most: int) -> pa.Table:
+    """At most so many lines of each stream, in their order."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for place, stream in enumerate(lines.column("stream").to_pylist()):
+        seen[stream] += 1
+        if seen[stream] <= most:
+            kept.append(place)
+    return lines.take(kept)

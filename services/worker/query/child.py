@@ -67,7 +67,7 @@ from dovetail.services.worker.query.pulse import Pulse
 from dovetail.services.worker.query.standstill import Standstill
 from dovetail.services.worker.query.worker_settings import WorkerSettings
 from dovetail.services.worker.tables.lookup_tables import Tables
-from dovetail.sql.catalog import Actual, Catalog, Query
+from dovetail.sql.catalog import WORKED_MS, Actual, Catalog, Query
 from dovetail.sql.planner import stream_of
 from dovetail.sql.syntax.redact import redacted
 
@@ -101,6 +101,7 @@ class LookupQuery:
         self.query = self.catalog.query(name)
         self._restarts = self.query.restarts
         self._said: Counter[str] = Counter()
+        self._counted_s, self._worked_s = time.monotonic(), 0.0
         self.lanes = Lanes(self._lane)
         self._batch_totals = BatchTotals(QueryLog(_LOG, name, self.lanes.commits))
         self._broker = BrokerWatch(settings.brokers)
@@ -270,7 +271,7 @@ class LookupQuery:
         report = Report(
             self._worker,
             self.lanes.reached(),
-            self.lanes.counts(),
+            self._counts(),
             self.lanes.batch_ms(),
             self._occupancy.document(),
             redacted(self.lanes.waits_for()),
@@ -298,6 +299,14 @@ class LookupQuery:
         except DovetailError:
             # Dropped: the worker is about to end this process.
             return
+
+    def _counts(self) -> Counter[str]:
+        """What was done since the start, and for how long: since the last look, where records were read since."""
+        counts, now_s = self.lanes.counts(), time.monotonic()
+        if counts[ROWS_IN] > self._said[ROWS_IN]:
+            self._worked_s += max(now_s - self._counted_s, self.lanes.batch_ms() / 1000)
+        self._counted_s = now_s
+        return counts + Counter({WORKED_MS: round(self._worked_s * 1000)})
 
     def _known_workers(self, query: Query) -> frozenset[str] | None:
         """Of many that have reported, those of which more may come; None: they are few."""

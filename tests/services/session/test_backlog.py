@@ -51,7 +51,7 @@ def test_a_view_is_behind_by_what_all_its_fragments_have_left() -> None:
 def test_time_that_is_left() -> None:
     assert Backlog(10, 40).seconds_left(2.0) == 6.0
     assert Backlog(0, 40).seconds_left(2.0) is None
-    assert Backlog(10, 40).seconds_left(-2.0) == 0.0
+    assert Backlog(10, 40).seconds_left(0.0) is None
     assert [duration_text(seconds) for seconds in (0.1, 60, 61, 3_601, 100_000)] == [
         "1 s",
         "60 s",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -112,6 +113,7 @@ def test_explain_alter_says_what_changes_who_reads_and_how_much(session: Session
     assert isinstance(text, Text)
     there = session.context.topics.ends("priced")[0] - 3
     assert "views below\n  named: goes on" in text.text
+    assert re.search(r"to read\n(  .*\n)*  at most \d+ s, at the mean rate of priced while it had records", text.text)
     assert f"report: gets -1 and +1 of the rows that change, after {counted(there, 'record')} that it" in text.text
     [text] = session.run(
         "EXPLAIN ALTER VIEW visited AS SELECT c.page, u.name FROM clicks AS c JOIN users AS u ON c.user_id = u.id"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -207,3 +208,18 @@ def test_a_lookup_and_what_was_before_the_view(session: Session, running: Stack,
     assert notes[-1].endswith("dovetail dictionary refresh why_names")
     expects(session, "WHY NOT why_named WHERE k = 'c'", ("why_events", "no record with e.k = 'c', of "))
     expects(session, "WHY NOT why_named WHERE name = 'Ada' AND v = 3", ("why_events", "asked condition name = 'Ada'"))
+
+
+def test_of_many_records_the_first_of_each_input_are_shown(session: Session) -> None:
+    session.run(
+        "CREATE STREAM why_many (k string, v int64); CREATE MUTABLE STREAM why_one (k string) PRIMARY KEY (k); "
+        "CREATE MATERIALIZED VIEW why_sum AS SELECT o.k AS k, sum(m.v) AS total FROM why_many AS m "
+        "JOIN why_one AS o ON m.k = o.k GROUP BY o.k"
+    )
+    session.run("INSERT INTO why_one VALUES ('a')")
+    session.run("INSERT INTO why_many VALUES " + ", ".join(f"('a', {n})" for n in range(103)))
+    settle(session, "why_sum")
+    [result] = session.run("WHY why_sum WHERE k = 'a'")
+    assert isinstance(result, Rows)
+    assert Counter(result.table.column("stream").to_pylist()) == {"why_many": 100, "why_one": 1}
+    assert "of 1 row of why_sum; the first 100 of each input, 3 more: " in result.note

@@ -18,13 +18,15 @@ def generator_of(query: Query) -> dict[str, Any]:
     """``generates``: whether it does; if so, rows a second as declared, and how many rows in all, None: no end."""
     if not query.generates:
         return {"generates": False}
-    rate, count = _declared(query.sql)
+    rate, count = declared(query.sql)
     return {"generates": True, "rate_per_s": rate, "rows_at_most": count}
 
 
 @lru_cache(_MOST)
-def _declared(sql: str) -> tuple[float | None, int | None]:
-    """Asked every few seconds, and the same as long as the text is."""
+def declared(sql: str) -> tuple[float | None, int | None]:
+    """Rows a second, and how many rows in all, None: no end. Asked every few seconds, and the same as long as the text
+    is.
+    """
     try:
         statement = parse_one(sql)
         assert isinstance(statement, CreateStream)
