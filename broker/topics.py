@@ -26,6 +26,8 @@ _KEEPS_ALL = {"retention.ms": "-1"}
 FRAME_BYTES = 512
 """What a batch of one message has around it, at the most."""
 
+GONE_FIX = "drop the query and create it again: a topic that is made again is another one"
+
 
 def partitions(client: Admin, topic: str) -> list[int]:
     """The partitions of ``topic``; UnknownName if there is no such topic."""
@@ -107,14 +109,14 @@ def topic_config(client: Admin, topic: str) -> dict[str, str]:
     return {name: str(entry.value) for name, entry in described.items()}
 
 
-def without_leader(client: Admin, names: Iterable[str], timeout_s: float) -> set[str]:
-    """Those of the topics of which a partition has no leader now, so that nobody answers for it. Raises BrokerError."""
+def unanswered(client: Admin, names: Collection[str], timeout_s: float) -> tuple[set[str], set[str]]:
+    """Those of the topics for which nobody answers now: of which a partition has no leader, and that are not there.
+    Raises BrokerError.
+    """
     described = client.list_topics(timeout=timeout_s).topics
-    return {
-        name
-        for name in names
-        if name in described and any(found.leader < 0 for found in described[name].partitions.values())
-    }
+    absent = set(names) - described.keys()
+    led_by = {name: [found.leader for found in described[name].partitions.values()] for name in {*names} - absent}
+    return {name for name, leaders in led_by.items() if min(leaders, default=0) < 0}, absent
 
 
 def compacted_after_ms(client: Admin, topic: str) -> int | None:
@@ -185,7 +187,7 @@ def ids_again(client: Admin, names: Iterable[str]) -> dict[str, str]:
         return ids(client, names)
     except UnknownName as failure:
         gone = failure.what.replace("does not exist", "is gone")
-        raise ServiceUnavailable(gone, where=failure.where, fix="the query waits for it, or drop it") from failure
+        raise ServiceUnavailable(gone, where=failure.where, fix=GONE_FIX) from failure
 
 
 def _await_leaders(client: Admin, topic: str) -> None:

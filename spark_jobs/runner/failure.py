@@ -27,6 +27,11 @@ _TYPED = re.compile(
     r"(?:\n  where: (?P<where>.*?))?(?:\n  fix:   (?P<fix>.*?))?(?=\n SQLSTATE|\n\s*\n|\n\s+at |\Z)",
     re.MULTILINE | re.DOTALL,
 )
+_TRACEBACK = "Traceback (most recent call last)"
+_CHAINED = re.compile(
+    r"\s*(?:The above exception was the direct cause of the following|During handling of the above exception, another)"
+    rf" exception(?: occurred)?:\s*{re.escape(_TRACEBACK)}"
+)
 _KINDS: Mapping[str, type[DovetailError]] = {
     name: kind
     for name, kind in vars(dovetail.changelog.errors).items()
@@ -119,7 +124,7 @@ def error_from_spark(text: str, where: str) -> DovetailError:
     What quotes a record may do so in a line of megabytes, in which patterns would be sought for hours.
     """
     text = "\n".join(line[:_LONGEST_LINE] for line in text.split("\n"))
-    if (found := _TYPED.search(text)) and (kind := _KINDS.get(found["kind"])):
+    if (found := _raised(text)) and (kind := _KINDS.get(found["kind"])):
         return kind(found["what"], where=_joined(where, found["where"] or ""), fix=found["fix"] or "")
     if error := _of_store(text, where):
         return error
@@ -141,9 +146,22 @@ def error_from_spark(text: str, where: str) -> DovetailError:
         return fault
     if raised := _PYTHON.findall(_traceback(text)):
         return EnvironmentFault(raised[-1].strip(), where=where, fix=_AGAIN)
-    if "Traceback (most recent call last)" not in text and (found := _PROCESS.search(text)):
+    if _TRACEBACK not in text and (found := _PROCESS.search(text)):
         return EnvironmentFault(f"a process of Spark has gone: {_line_of(found)}", where=where, fix=_AGAIN)
     return InternalError(_shortened(text), where=where, fix="see the runner's log for the whole trace")
+
+
+def _raised(text: str) -> re.Match[str] | None:
+    """The error of Dovetail that was raised in the end: of those that a traceback chains, each is the cause of the
+    next.
+    """
+    found = _TYPED.search(text)
+    while found and (link := _CHAINED.match(text, found.end())):
+        outer = _TYPED.search(text, link.end())
+        if outer is None or _TRACEBACK in text[link.end() : outer.start()]:
+            break
+        found = outer
+    return found
 
 
 def _of_store(text: str, where: str) -> DovetailError | None:
@@ -210,7 +228,7 @@ def _joined(where: str, place: str) -> str:
 
 def _traceback(text: str) -> str:
     """What Python told last, without the frames of the JVM after it; '' where it is not Python that failed."""
-    _, found, traceback = text.rpartition("Traceback (most recent call last)")
+    _, found, traceback = text.rpartition(_TRACEBACK)
     return traceback.partition("\n\n\tat ")[0] if found else ""
 
 

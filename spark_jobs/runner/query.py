@@ -307,7 +307,7 @@ class RunningQuery:
     def waits(self) -> str:
         """What it waits for that only somebody else can bring back; '' for nothing."""
         gone = ends_watch(self._job.target.brokers).gone_topic(self._job.dataflow.topics)
-        return f'the topic "{gone}" is gone\n  fix:   bring it back, or drop what reads it' if gone else ""
+        return f'the topic "{gone}" is gone\n  fix:   {topics.GONE_FIX}' if gone else ""
 
     @property
     def under_way_s(self) -> float:

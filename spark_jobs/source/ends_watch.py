@@ -36,7 +36,7 @@ from dovetail.changelog.errors import UnknownName
 from dovetail.changelog.work.supervised_thread import SupervisedThread
 from dovetail.runtime.processes.forked import LENGTH, received
 from dovetail.spark_jobs.source.idle import as_json
-from dovetail.spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now, without_leader_now
+from dovetail.spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now, unanswered_now
 from dovetail.spark_jobs.source.turns import Turns
 from dovetail.spark_jobs.state.checkpoint import JsonOffsets
 
@@ -241,8 +241,7 @@ class EndsWatch:
             except UnknownName:
                 if names != wanted or len(wanted) == 1:
                     self._apart |= dict.fromkeys(names, until_s)
-                    for topic in names:
-                        self._gone.setdefault(topic, time.monotonic())
+                    self._note_gone(names)
                 continue
             except NO_ANSWER:
                 if (led := self._led(wanted, until_s)) != wanted:
@@ -258,14 +257,20 @@ class EndsWatch:
         return ends, ids
 
     def _led(self, wanted: list[str], until_s: float) -> list[str]:
-        """Those topics that have a leader, as far as the broker says. To ask for the ends of one without takes as long
-        as an election may, and the others are not to wait.
+        """Those topics that are there and have a leader, as far as the broker says. To ask for the ends of one without
+        takes as long as an election may, and the others are not to wait. Of one that has just been deleted the
+        partitions are known still, and asking for their ends says nothing of it.
         """
-        self._leaderless = set()
+        self._leaderless, absent = set(), set[str]()
         with suppress(BrokerError):
-            self._leaderless = without_leader_now(self._brokers, wanted)
-        self._apart |= dict.fromkeys(self._leaderless, until_s)
-        return [topic for topic in wanted if topic not in self._leaderless]
+            self._leaderless, absent = unanswered_now(self._brokers, wanted)
+        self._note_gone(absent)
+        self._apart |= dict.fromkeys(self._leaderless | absent, until_s)
+        return [topic for topic in wanted if topic not in self._leaderless | absent]
+
+    def _note_gone(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self._gone.setdefault(topic, time.monotonic())
 
     def _ends_and_ids(self, names: list[str]) -> tuple[Offsets, Mapping[str, str]]:
         return (ends_now(self._brokers, names), ids_now(self._brokers, names)) if names else ({}, {})

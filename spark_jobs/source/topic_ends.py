@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from dovetail.broker import clients, topics
@@ -33,9 +33,9 @@ def ids_now(brokers: BrokerAddress, names: Iterable[str]) -> Mapping[str, str]:
     return _topic_ids(brokers, tuple(names), _period())
 
 
-def without_leader_now(brokers: BrokerAddress, names: Iterable[str]) -> set[str]:
-    """Those of the topics that nobody answers for, as a broker says within a moment. Raises BrokerError."""
-    return topics.without_leader(_client(brokers), names, _MOMENT_S)
+def unanswered_now(brokers: BrokerAddress, names: Collection[str]) -> tuple[set[str], set[str]]:
+    """``topics.unanswered``, as a broker says within a moment. Raises BrokerError."""
+    return topics.unanswered(_client(brokers), names, _MOMENT_S)
 
 
 def awaited_ends(job: Job) -> Offsets:
@@ -51,7 +51,7 @@ def awaited_ends(job: Job) -> Offsets:
         except NO_ANSWER as failure:
             if time.monotonic() - start_s > target.broker_wait_s:
                 raise ServiceUnavailable(
-                    f"the broker did not say for {target.broker_wait_s:g} s where the inputs end: {failure}",
+                    f"the broker did not say for {target.broker_wait_s:g} s where the inputs end: {failure.what}",
                     where=f"brokers {target.brokers}",
                     fix="start the broker; the query resumes where it stopped",
                 ) from failure

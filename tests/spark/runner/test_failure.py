@@ -17,6 +17,7 @@ from dovetail.changelog.errors import (
     StackError,
     StateLimitExceeded,
     StorageRefused,
+    UnknownName,
 )
 from dovetail.spark_jobs.runner.failure import typed
 
@@ -45,6 +46,35 @@ def test_the_error_of_a_worker_keeps_its_kind_and_words(raised: DovetailError) -
     assert str(noted) == str(reported)
     assert (reported.what, reported.fix) == (raised.what, raised.fix)
     assert reported.where == ", ".join(filter(None, ['query "view"', raised.where]))
+
+
+def test_of_errors_that_cause_each_other_the_last_is_the_one() -> None:
+    """A topic that is gone is waited for: that it does not exist ends no query for good."""
+    try:
+        try:
+            raise UnknownName('topic "t" does not exist', where="the inputs", fix="create it")
+        except UnknownName as cause:
+            raise ServiceUnavailable("no end is known", where="brokers", fix="start the broker") from cause
+    except ServiceUnavailable:
+        chained = traceback.format_exc()
+    reported = error(
+        f"{HEAD} from the Python worker: {chained}\n{TAIL}{HEAD} from the Python worker: {chained}\n{TAIL}"
+    )
+
+    assert isinstance(reported, ServiceUnavailable)
+    assert (reported.what, reported.where) == ("no end is known", 'query "view", brokers')
+
+
+def test_an_error_that_ends_in_another_kind_is_told_all_the_same() -> None:
+    try:
+        try:
+            raise StateLimitExceeded("too many rows")
+        except StateLimitExceeded as cause:
+            raise RuntimeError("the task has failed") from cause
+    except RuntimeError:
+        chained = traceback.format_exc()
+
+    assert isinstance(error(f"{HEAD} from the Python worker: {chained}\n{TAIL}"), StateLimitExceeded)
 
 
 def test_a_lost_broker_is_a_service_that_may_come_back() -> None:

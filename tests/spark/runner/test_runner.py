@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dovetail.broker import clients
+from dovetail.broker.address import BrokerAddress
+from dovetail.broker.topics import delete, ensure
 from dovetail.services.cli.main import app
 from dovetail.sql.catalog import Actual, Desired, What
 from dovetail.sql.engines import Engine
@@ -167,3 +170,27 @@ def test_a_broker_that_is_down_ends_the_start_with_a_message(tmp_path: Path) -> 
     assert running.process.wait(60) == 1
     assert "no broker answered at 127.0.0.1:1" in running.log.read_text()
     running.catalog.close()
+
+
+def test_a_query_whose_topic_is_deleted_waits_for_it_however_long(
+    runner: Running, broker: str, topics: Callable[..., str], tmp_path: Path
+) -> None:
+    """Also where the next runner starts without it. A topic made again is another one, which is said."""
+    numbers = topics("numbers")
+    runner.create(f"CREATE TABLE numbers (k BIGINT) APPEND ONLY WITH (topic = '{numbers}')")
+    runner.create("CREATE MATERIALIZED VIEW doubled AS SELECT k * 2 AS k FROM numbers")
+    send(broker, numbers, [{"k": 1}])
+    runner.wait("doubled", read_in(1))
+    client = clients.admin(BrokerAddress(broker))
+    delete(client, [numbers])
+    gone = f'the topic "{numbers}" is gone'
+    runner.wait("doubled", lambda query: query.actual is Actual.RECOVERING and query.error.startswith(gone))
+    assert runner.stop() == 0
+
+    again = Running(tmp_path, broker)
+    again.wait("doubled", lambda query: query.actual is Actual.RECOVERING and gone.removeprefix("the ") in query.error)
+    ensure(client, {numbers: 1})
+    other = again.wait("doubled", lambda query: query.actual is Actual.FAILED)
+    assert f'the topic "{numbers}" was deleted and made again' in other.error
+    assert again.stop() == 0
+    again.catalog.close()

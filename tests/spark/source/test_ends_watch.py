@@ -191,7 +191,7 @@ def test_a_topic_without_a_leader_holds_up_no_other(
         return topic_ends.ends_now(brokers, names)
 
     monkeypatch.setattr(ends_watch, "ends_now", ends_now)
-    monkeypatch.setattr(ends_watch, "without_leader_now", lambda _, names: {"leaderless"} & set(names))
+    monkeypatch.setattr(ends_watch, "unanswered_now", lambda _, names: ({"leaderless"} & set(names), set()))
     lost, well = source("lost", "leaderless"), source("well", "led")
     with ThreadPoolExecutor() as waiting:
         answered = waiting.submit(well.ask, {"led": {"0": 0}}, LONG_S)
@@ -212,6 +212,25 @@ def test_one_that_is_gone_is_named_once_it_has_been_for_a_while(watch: EndsWatch
         return watch.gone_topic(["led", "absent"]) == "absent"
 
     _until(is_named)
+
+
+def test_one_that_is_deleted_under_a_source_is_named(watch: EndsWatch, broker: str, source: Source) -> None:
+    """Its partitions are known still, from a moment ago. It is named no longer once it is back."""
+    client, names = clients.admin(BrokerAddress(broker)), ("deleted", "kept")
+    for name in names:
+        make_topic(broker, name)
+    lost, well = source("lost", "deleted"), source("well", "kept")
+    with ThreadPoolExecutor() as waiting:
+        answered = waiting.submit(lost.ask, {"deleted": {"0": 0}}, LONG_S)
+        _until(lambda: watch.silence("lost") is not None)
+        topics.delete(client, ["deleted"])
+        assert answered.result(LONG_S) is None
+    _until(lambda: watch.gone_topic(names) == "deleted")
+    assert well.ask() is not None
+
+    make_topic(broker, "deleted")
+    _until(lambda: lost.ask() is not None)
+    assert watch.gone_topic(names) == ""
 
 
 def test_a_query_over_a_topic_that_was_made_again_begins_at_once(
