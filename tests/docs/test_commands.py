@@ -20,6 +20,7 @@ from tests.docs.pages import PAGES, README, Page, code_of
 from tests.paths import ROOT
 
 OPERATIONS, CONFIGURATION = Page.of("docs/operations.md"), Page.of("docs/configuration.md")
+MAKE_TARGETS = Page.of("docs/make-targets.md")
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = dict(re.findall(r"^([a-z-]+):[^\n]*## ([^\n]*)$", MAKEFILE, re.MULTILINE))
 COMMANDS = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -41,7 +42,7 @@ def test_every_target_has_a_help_text_and_is_phony() -> None:
 
 
 def test_the_page_has_all_targets_with_their_help() -> None:
-    named = {row[0]: row[1] for row in OPERATIONS.rows("command", "what it does") if row[0].startswith("`make")}
+    named = {row[0]: row[1] for row in MAKE_TARGETS.rows("command", "what it does")}
     assert named == {f"`make {target}`": text for target, text in TARGETS.items()}
 
 
@@ -57,6 +58,13 @@ def test_every_target_that_the_checks_run_exists() -> None:
 def test_the_page_has_all_commands_and_no_other() -> None:
     rows = [row[0] for row in CONFIGURATION.rows("command", "what it does") if row[0].startswith("`dovetail")]
     assert {code.removeprefix("dovetail ") for row in rows for code in code_of(row)} == COMMANDS
+
+
+def test_who_has_the_wheel_alone_is_told_of_commands() -> None:
+    """Of what runs a stack; targets are for those who have a checkout."""
+    [setup] = re.findall(r"^## Set-up\n(.*?)^## ", OPERATIONS.text, re.MULTILINE | re.DOTALL)
+    assert {"up", "down", "status", "demo"} <= set(re.findall(r"`dovetail ([a-z]+)", setup))
+    assert re.findall(r"`make (?!setup)", OPERATIONS.text) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -37,8 +37,20 @@ def _pointer(key: exp.Expr) -> exp.Expr:
     return filled("'/' || replace(replace({0}, '~', '~0'), '/', '~1')", [key])
 
 
+def _expect_document(value: Typed, key: Typed) -> None:
+    """Raises SqlError for a row, which has fields and no members."""
+    if pa.types.is_struct(kind := kind_of(value)):
+        fields = [field.name for field in kind]
+        row = value.tree.name if isinstance(value.tree, exp.Column) else "row"
+        raise SqlError(
+            f"-> and ->> take members of jsonb, and this is a row with the fields {', '.join(fields)}",
+            fix=f"({row}).{key.literal if key.literal in fields else fields[0]}",
+        )
+
+
 def _step(document: Typed, key: Typed) -> exp.Expr:
     """The member of an object, or the element of an array, from 0, below 0 from its end."""
+    _expect_document(document, key)
     whole = cast(document, JSON).tree
     if key.is_integer:
         return filled("json_extract({0}, CAST({1} AS BIGINT))", [whole, key.tree])
