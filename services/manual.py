@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,7 +121,9 @@ def _levels(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _contents(pages: Mapping[str, Path]) -> list[tuple[str, str]]:
-    return [(name, _title(page)) for name, page in pages.items() if name != _START]
+    """In the order in which the first page names them; those that it does not name after them."""
+    named = [name for name in re.findall(r"\(([\w/-]+)\.md", pages[_START].read_text()) if name in pages]
+    return [(name, _title(pages[name])) for name in dict.fromkeys([*named, *pages]) if name != _START]
 
 
 def _title(page: Path) -> str:

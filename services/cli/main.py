@@ -97,7 +97,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue with the lines to come.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="So many lines of the past.")] = 100,
 ) -> None:
-    """Show the log of a component, or what a view alone has to say, with batch and time, whoever runs it."""
+    """Show the log of a component, or what a view alone has to say, with batch and time, wherever it runs."""
     from dovetail.services.cli import stack_commands
 
     stack_commands.logs(component, view, follow=follow, lines=lines)
@@ -257,7 +257,7 @@ def worker() -> None:
 
 @app.command(epilog="Example: `dovetail serve`")
 def serve() -> None:
-    """Run the HTTP server until Ctrl-C: SQL and changes for whoever has a token. `dovetail up` starts one too."""
+    """Run the HTTP server until Ctrl-C: SQL and changes for anyone who has a token. `dovetail up` starts one too."""
     from dovetail.services.cli.failures import reporting_errors
     from dovetail.services.cli.server.serve import run_server
     from dovetail.services.cli.show import Screen

@@ -22,6 +22,7 @@ OTHERS: Mapping[str, str] = {
     **dict.fromkeys(("produce", "load", "import", "write"), "dovetail insert s rows.csv"),
     "explain": "dovetail sql -c 'EXPLAIN SELECT ..'",
     "config": "dovetail docs configuration",
+    **dict.fromkeys(("quickstart", "quick-start", "tutorial", "guide"), "dovetail docs quick-start"),
     "help": "dovetail --help; dovetail docs reads the documentation",
 }
 """Word -> what to type."""

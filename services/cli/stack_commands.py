@@ -9,6 +9,7 @@ from contextlib import closing
 import typer
 
 from dovetail.changelog.errors import StackError
+from dovetail.changelog.suggest import choice
 from dovetail.runtime.clock import now_ms
 from dovetail.runtime.environment.env_files import tell_files
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
@@ -119,4 +120,7 @@ def _logged(stack: Stack, component: str, view: str | None, *, follow: bool, lin
         return view_log(stack.settings, view, follow=follow, lines=lines)
     if component == VIEW or view is not None:
         raise StackError("it is not clear whose log is meant", fix="dovetail logs view NAME; or: dovetail logs spark")
+    if component not in (*COMPONENT_NAMES, "supervisor"):
+        fix = f"{choice(component, COMPONENT_NAMES)}; of a view: dovetail logs view {component}"
+        raise StackError(f"the stack has no component {component!r}", fix=fix)
     return stack.logs(component, follow=follow, lines=lines)

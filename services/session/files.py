@@ -15,6 +15,7 @@ from dovetail.changelog.errors import SqlError, UnknownName
 from dovetail.changelog.formats import decimal_text
 from dovetail.changelog.schema import TIME, StreamSchema
 from dovetail.changelog.suggest import suggestion
+from dovetail.changelog.wording import type_words
 from dovetail.services.file_format import FileFormat
 from dovetail.services.session.typed_rows import json_rows, written_columns
 
@@ -98,7 +99,11 @@ def _of_csv(file: BinaryIO, schema: StreamSchema, name: str) -> Iterator[pa.Tabl
     _expect_commas(reader.schema.names, name)
     for batch in reader:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        read = {name: _read(columns[name], kind) for name, kind in texts.items() if name in columns}
+        read = {
+            column: _read(columns[column], kind, f"{name}, column {column}")
+            for column, kind in texts.items()
+            if column in columns
+        }
         yield pa.table(columns | read)
 
 
@@ -114,9 +119,18 @@ def _expect_commas(names: Sequence[str], file: str) -> None:
         )
 
 
-def _read(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+def _read(texts: pa.Array, kind: pa.DataType, where: str) -> pa.Array:
+    """Raises SqlError with the first text that is none of ``kind``."""
     texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    return _moments(texts, kind) if pa.types.is_timestamp(kind) else decimal_text.cast(texts, kind)
+    of_times = pa.types.is_timestamp(kind)
+    try:
+        return _moments(texts, kind) if of_times else decimal_text.cast(texts, kind)
+    except pa.ArrowInvalid:
+        if len(texts) > 1:
+            half = len(texts) // 2
+            return pa.concat_arrays([_read(part, kind, where) for part in (texts[:half], texts[half:])])
+        fix = "2026-01-31 12:00:00, 2026-01-31T12:00:00Z or 2026-01-31" if of_times else "12.50"
+        raise SqlError(f"{texts[0].as_py()!r} is no {type_words(kind)}", where=where, fix=fix) from None
 
 
 def _moments(texts: pa.Array, kind: pa.TimestampType) -> pa.Array:

@@ -126,7 +126,7 @@ class Scope:
         declared = DECLARATIONS.get(column.name)
         of_record = f"declare it: ALTER STREAM .. ADD COLUMN {column.name} {declared}"
         fix = of_record if declared else suggestion(column.name, set(known), nothing=_NO_COLUMNS)
-        if column.this.args.get("quoted") and not column.table:
+        if not column.table and (column.this.args.get("quoted") or (_is_compared_with(column) and "mean" not in fix)):
             fix = f"{fix}; a text is written in single quotes: {exp.Literal.string(column.name).sql()}"
         raise UnknownName(what, where=where, fix=fix)
 
@@ -212,3 +212,9 @@ def place_of(node: exp.Expr, clause: str) -> str:
         if SCRIPT in name.meta and "start" in name.meta:
             return place(name.meta[SCRIPT], name.meta["start"], clause)
     return f"in {clause}"
+
+
+def _is_compared_with(column: exp.Column) -> bool:
+    """Whether it is what a value is compared with, where a text without quotes may be meant."""
+    compared = isinstance(column.parent, (exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In))
+    return compared and column.arg_key in ("expression", "expressions")

@@ -6,9 +6,12 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from dovetail.services.cli.main import app
 from tests.docs.pages import DOC_PAGES, DOCS, README, Page
 from tests.paths import ROOT
 from tests.test_layers import PRESENT
@@ -63,6 +66,19 @@ def test_a_page_is_in_plain_words(page: Page) -> None:
 @pytest.mark.parametrize("layer", PRESENT)
 def test_messages_are_in_plain_words(layer: str) -> None:
     assert in_messages(layer, refused_in) == []
+
+
+def helps(command: Any) -> Iterator[str]:
+    """What --help says of a command, its options and those below it."""
+    yield from filter(None, [command.help, *(getattr(one, "help", None) for one in command.params)])
+    for below in getattr(command, "commands", {}).values():
+        yield from helps(below)
+
+
+def test_the_help_of_commands_is_in_plain_words() -> None:
+    texts = list(helps(typer.main.get_command(app)))
+    assert texts
+    assert [found for text in texts for found in (*refused_in(text), *long_sentences(text))] == []
 
 
 def test_what_is_refused_is_found() -> None:

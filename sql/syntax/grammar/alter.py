@@ -37,7 +37,7 @@ _INDEX = "CREATE INDEX i ON {name} (k); a key: CREATE OR REPLACE TABLE {name} (k
 _SETTINGS = "CREATE OR REPLACE STREAM {name} (k int, ..) SETTINGS name = value, with all of its columns"
 _REFUSED: Mapping[str, tuple[str, str]] = {
     "RENAME TO": (
-        "views and sessions know the stream by its name",
+        "views and sessions know it by its name",
         "CREATE VIEW {other} AS SELECT * FROM {name};  -- or CREATE it under that name, with SETTINGS topic = '..'",
     ),
     **dict.fromkeys(("MODIFY SETTING", "RESET SETTING", "SETTING", "SET"), (_OF_IT, _SETTINGS)),

@@ -36,6 +36,12 @@ def test_a_page_is_shown_by_its_name(name: str) -> None:
     assert name == "README" or f"\n{name} " in f"\n{shown('')}"
 
 
+def test_the_pages_are_in_the_order_in_which_the_first_names_them() -> None:
+    names = [line.split(" ")[0] for line in shown("").splitlines()]
+    assert names[:3] == ["tasks/quick-start", "tasks/mysql", "tasks/within-minutes"]
+    assert set(PAGES) - {"README"} <= set(names)
+
+
 def test_one_in_a_folder_is_found_without_it() -> None:
     assert shown("dynamic filter") == shown("joins/dynamic-filter")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -23,3 +24,11 @@ def test_what_is_named_is_a_command(word: str) -> None:
 
 def test_a_slip_is_told_the_nearest() -> None:
     assert "Did you mean 'status'?" in CliRunner().invoke(app, ["statsu"]).output
+
+
+def test_a_view_among_the_logs_is_told_how_to_ask_for_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
+    answer = CliRunner().invoke(app, ["logs", "orders"])
+    assert answer.exit_code != 0
+    assert "of a view: dovetail logs view orders" in " ".join(answer.output.split())
+    assert "did you mean" in CliRunner().invoke(app, ["logs", "kafak"]).output

@@ -73,7 +73,7 @@ def test_the_rows_of_a_file_are_those_of_the_stream(
         ("a.jsonl", '{"id": 1}\n{"id": 2\n', "line 2 is no JSON"),
         ("a.jsonl", "[1]\n", "line 1 is no object"),
         ("a.csv", "id,item\n1,a\nx,b\n", "cannot be read as csv"),
-        ("a.csv", "id,at\n1,yesterday\n", "cannot be read as csv"),
+        ("a.csv", "id,at\n1,2026-01-01\n2,2026-01-02\n3,yesterday\n", "'yesterday' is no datetime64(3"),
         ("a.csv", "id,nothing\n1,a\n", 'has no column "nothing"'),
         ("a.parquet", "no parquet", "cannot be read as parquet"),
         ("a.arrow", "no arrow", "cannot be read as arrow"),

@@ -64,6 +64,8 @@ def test_output_columns(world: World, query: str, columns: list[str]) -> None:
     [
         ("SELECT vv FROM l", 'no column "vv"', 'did you mean "v"?'),
         ('SELECT v FROM l WHERE k = "it\'s"', 'no column "it\'s"', "a text is written in single quotes: 'it''s'"),
+        ("SELECT v FROM l WHERE k = dhl", 'no column "dhl"', "a text is written in single quotes: 'dhl'"),
+        ("SELECT v FROM l WHERE k IN (dhl, ups)", 'no column "dhl"', "a text is written in single quotes: 'dhl'"),
         ('SELECT v FROM table(l) WHERE k = "de"', 'no column "de"', "a text is written in single quotes: 'de'"),
         ("SELECT l.w FROM l", '"l" has no column "w"', "there are:"),
         ("SELECT x.v FROM l", 'no "x" in FROM', "there are: l"),

@@ -140,8 +140,13 @@ LISTED: Mapping[str, str] = {
 }
 """What follows SHOW -> what lists something like it."""
 _STATES = table(
-    Piece(f"STATE {words}{{name.1}} $", "the state is that of a view", {"here": "STATE OF {name}"})
-    for words in ("FOR ", "FROM ", "")
+    (
+        *(
+            Piece(f"STATE {words}{{name.1}} $", "the state is that of a view", {"here": "STATE OF {name}"})
+            for words in ("FOR ", "FROM ", "")
+        ),
+        Piece("STATE $", "the state is that of a view", {"here": "STATE OF v"}, "v is one that SHOW VIEWS lists"),
+    )
 )
 _KINDS = table(
     Piece(

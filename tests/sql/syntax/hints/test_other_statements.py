@@ -43,6 +43,7 @@ REFUSED = [
     ("FROM s AS t SELECT k, n", "SELECT k, n FROM s AS t"),
     ("DROP STREAM IF EXISTS a, b.c", "DROP STREAM IF EXISTS a"),
     ("SHOW STATE v", "SHOW STATE OF v"),
+    ("SHOW STATE", "SHOW STATE OF v"),
     ("SHOW STATE FOR v", "SHOW STATE OF v"),
     ("CREATE TABLE u LIKE t", "CREATE TABLE u AS SELECT * FROM table(t)"),
     ("CREATE STREAM u CLONE s", "SHOW CREATE s"),
