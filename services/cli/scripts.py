@@ -38,7 +38,8 @@ def run_files(session: Session, screen: Screen, files: Sequence[Path], *, until_
     for file, statements in scripts.items():
         if len(scripts) > 1:
             screen.note(f"{file}:", style="bold")
-        run_statements(session, screen, statements, until_idle=until_idle, echo=True)
+        with _told_of(file):
+            run_statements(session, screen, statements, until_idle=until_idle, echo=True)
 
 
 def check_files(session: Session, screen: Screen, files: Sequence[Path]) -> bool:

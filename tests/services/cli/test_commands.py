@@ -298,3 +298,20 @@ def test_as_a_process_of_its_own(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert ended.stdout == ""
     assert ended.stderr.startswith("error: no stack is running")
+
+
+@pytest.mark.usefixtures("dovetail")
+def test_counts_of_rows_come_after_their_rows_in_one_pipe() -> None:
+    """Which are on the other output, and both end in the log of a pipeline."""
+    argv = [sys.executable, "-m", "dovetail.services.cli.main", "sql", "-c", "SELECT 1 AS a; SELECT 2 AS b"]
+    ended = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert ended.stdout.splitlines() == ["a", "-", "1", "1 row", "b", "-", "2", "1 row"]
+
+
+def test_a_statement_that_fails_is_told_with_its_file(dovetail: Dovetail, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.sql", tmp_path / "second.sql"
+    first.write_text("SELECT 1 AS a")
+    second.write_text("SELECT a FROM table(nowhere)")
+    failed = dovetail("run", str(first), str(second))
+    assert failed.exit_code == 1
+    assert f"where: {second}, line 1, column 21" in failed.stderr
