@@ -21,6 +21,7 @@ from dovetail.sql.bind.from_clause.inlined_view import inlined
 from dovetail.sql.bind.named_columns import named_as
 from dovetail.sql.bind.reading import reading
 from dovetail.sql.bind.static import is_static
+from dovetail.sql.bind.zoned_times import zoned_times
 from dovetail.sql.compile.snapshot import Snapshot, snapshot_of_plan
 from dovetail.sql.fragments import Fragment
 from dovetail.sql.functions.growth import counted
@@ -73,6 +74,8 @@ class Plan:
     """The dialect that a bounded query is read in."""
     forms: Mapping[str, str] = field(default_factory=dict)
     """That of each output column whose texts have one."""
+    notes: tuple[str, ...] = ()
+    """What is to be known of its rows."""
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -129,7 +132,7 @@ class Plan:
         """
         checks = (unbounded_joins, unfit_constants, comparisons_with_null, gaps_between_windows)
         found = (warning for one in checks for fragment in self.fragments for warning in one(fragment.output))
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys((*self.notes, *found)))
 
     def explain(self) -> str:
         if len(self.fragments) > 1:
@@ -247,6 +250,7 @@ def _planned(
             dependencies=catalog.dependencies,
             rules=dialect.rules,
             forms=snapshot.forms,
+            notes=tuple(zoned_times(query, dialect.rules)),
         )
     bound = bound_query(name, statement, catalog, merged)
     made = rewritten(replace(bound, sizes=sizes))
@@ -269,6 +273,7 @@ def _planned(
         orders=made.orders,
         deltas=made.deltas,
         forms={name: expr.form for name, expr in bound.columns if expr.form},
+        notes=tuple(zoned_times(statement.query, reading(statement, catalog)[1].rules)),
     )
 
 

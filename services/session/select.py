@@ -38,6 +38,8 @@ def select(context: Context, statement: Select) -> Rows | Live:
     name = f"select_{secrets.token_hex(4)}"
     plan = plan_query(name, statement, context.catalog)
     if plan.snapshot is not None:
+        for line in warned(plan):
+            context.say(line)
         return Rows(answer(context, plan.snapshot))
     if statement.bound:
         raise Unsupported(
