@@ -58,7 +58,9 @@ class WindowStep:
         size, slide = self.windows.months
         unit = f"datetime64[{kind.unit}]"
         starts = _every(times.astype(unit).astype("datetime64[M]").astype(np.int64), size, slide, 0)
-        return tuple(one.astype("datetime64[M]").astype(unit).astype(np.int64) for one in (starts, starts + size))
+        bounds = starts, starts + size
+        first, last = (one.astype("datetime64[M]").astype(unit).astype(np.int64) for one in bounds)
+        return first, last
 
     def _with(self, rows: pa.Table, starts: np.ndarray, ends: np.ndarray) -> pa.Table:
         """``rows`` with their windows."""

@@ -85,7 +85,7 @@ class Window(Chained):
             size_ms=self.windows.size_ms,
             slide_ms=self.windows.slide_ms,
             offset_ms=self.windows.offset_ms or None,
-            months=self.windows.months,
+            months=None if self.windows.months is None else list(self.windows.months),
             start=self.start,
             end=self.end,
             input=self.input.canonical,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dovetail.services.serve.nearest_address import PANELS, nearest_address
-from dovetail.services.serve.routes import ENDPOINTS
+from dovetail.services.serve.routes import ROUTES
 from dovetail.services.serve.routes.page import FOLDER
 
 
@@ -23,7 +23,7 @@ from dovetail.services.serve.routes.page import FOLDER
 )
 def test_the_nearest_is_one_that_is_there(path: str, near: str) -> None:
     assert nearest_address(path).startswith(f"did you mean {near}? ")
-    patterns = [re.sub(r"\{\w+\}", "[^/]+", endpoint.path) for endpoint in ENDPOINTS]
+    patterns = [re.sub(r"\{\w+\}", "[^/]+", endpoint.path) for endpoint in ROUTES]
     assert any(re.fullmatch(pattern, near) for pattern in patterns)
 
 
