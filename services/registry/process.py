@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-
-import uvicorn
 
 from dovetail.runtime.processes.listener import address_of, listening
 from dovetail.runtime.settings import Settings
@@ -13,6 +12,7 @@ from dovetail.services.registry.protection import expect_protected
 from dovetail.services.registry.store import SchemaStore
 from dovetail.services.registry.subjects import Subjects
 from dovetail.services.serve.connections import MOST_WAITING, ConnectionConfig
+from dovetail.services.serve.orderly_server import OrderlyServer
 
 _LOG = logging.getLogger("dovetail.registry")
 _REQUESTS = 200
@@ -41,7 +41,7 @@ def serve_registry(settings: Settings) -> None:
         timeout_graceful_shutdown=_LAST_WORDS_S,
     )
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        asyncio.run(OrderlyServer(config).serve(sockets=[listener]))
     finally:
         store.close()
     _LOG.info("stopped")

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import signal
 import socket
-from collections.abc import Iterator
-
-import uvicorn
 
 from dovetail.changelog.errors import StackError
 from dovetail.runtime.processes.engine_bounds import bounded_engine
@@ -19,6 +14,7 @@ from dovetail.services.serve.access.first_admin import add_first_admin
 from dovetail.services.serve.access.users import UserFile
 from dovetail.services.serve.application import application
 from dovetail.services.serve.connections import MOST_WAITING, ConnectionConfig
+from dovetail.services.serve.orderly_server import OrderlyServer
 from dovetail.services.serve.security_middleware import is_loopback
 from dovetail.services.serve.service import Service
 from dovetail.services.serve.statements.statement_pool import OpenSession
@@ -45,8 +41,8 @@ def serve(settings: Settings, open_session: OpenSession | None = None) -> None:
     _LOG.info("stopped")
 
 
-class Server(uvicorn.Server):
-    """Ends in order at SIGTERM and Ctrl-C: those who follow changes are told, then the answers under way are sent."""
+class Server(OrderlyServer):
+    """Before it ends, those who follow changes are told."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -69,16 +65,9 @@ class Server(uvicorn.Server):
             )
         )
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop)
-        yield
-
     def stop(self) -> None:
         self._service.fan_out.stop()
-        self.should_exit = True
+        super().stop()
 
 
 def expect_protected(settings: Settings) -> None:
