@@ -17,7 +17,7 @@ SERVICE_PROCESSES ?= 4
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test test-services unit lint check format conformance fuzz fuzz-queries fuzz-records siege bench-bounded bench-flink bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
+.PHONY: help setup up down demo test test-image test-services unit lint check format conformance fuzz fuzz-queries fuzz-records siege bench-bounded bench-flink bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ unit: setup ## the tests that start no service
 
 test-services: setup ## the tests with Kafka, Redis, Spark, databases and Chromium
 	@$(PYTEST) -n $(SERVICE_PROCESSES) -m services
+
+test-image: setup ## the image of docker/Dockerfile, built, and run as docker-compose.yml says; by Docker, else as root by Podman and debootstrap
+	@$(BIN)/python -m tests.image
 
 lint: setup ## lint, formatting and types
 	@$(BIN)/ruff check .

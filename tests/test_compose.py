@@ -20,6 +20,9 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text
 SCHEMA = json.loads((ROOT / "tests" / "compose.schema.json").read_text())
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
 SERVICES: dict[str, Any] = COMPOSE["services"]
+[BUILT] = [service for service in SERVICES.values() if "build" in service]
+"""One alone: Compose builds for each that says how, at once, and of a new image all but the first would fail."""
+OWN = [name for name in SERVICES if SERVICES[name]["image"] == BUILT["image"]]
 MOVING_TAGS = {"latest", "stable", "main", "edge", "lts"}
 
 
@@ -67,11 +70,19 @@ def test_it_holds_the_servers_of_the_stack() -> None:
     }
 
 
-@pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
+@pytest.mark.parametrize("name", OWN)
 def test_what_a_container_of_dovetail_runs_exists(name: str) -> None:
     python, option, module = SERVICES[name]["command"]
     assert (python, option) == ("python", "-m")
     assert find_spec(module) is not None
+
+
+def test_what_is_built_here_is_asked_of_no_registry() -> None:
+    assert OWN == ["spark", "worker", "serve", "registry"]
+    policies = {name: SERVICES[name].get("pull_policy") for name in SERVICES}
+    assert {name for name in SERVICES if policies[name] == "never"} == set(OWN) - {"spark"}
+    assert "build" in SERVICES["spark"]
+    assert policies["spark"] == "missing"
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -134,7 +145,7 @@ def test_no_password_stands_in_the_file() -> None:
     assert [value for value in variables.values() if re.search(r"://[^/@]*:[^/@]*@", value)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
+@pytest.mark.parametrize("name", OWN)
 def test_the_settings_it_gives_exist(name: str) -> None:
     known = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields}
     assert set(SERVICES[name]["environment"]) <= known
@@ -157,7 +168,7 @@ def test_a_health_check_starts_no_jvm_and_shows_no_password(name: str) -> None:
     assert not re.search(r'(?<!")\$\$\w+', words)
 
 
-@pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
+@pytest.mark.parametrize("name", OWN)
 def test_a_container_of_dovetail_has_no_rights(name: str) -> None:
     assert SERVICES[name]["cap_drop"] == ["ALL"]
     orders = [line.split() for line in DOCKERFILE.splitlines() if line and line[0].isupper()]
