@@ -6,8 +6,9 @@ import logging
 import sys
 from collections.abc import Callable
 
-from dovetail.changelog.errors import DovetailError
+from dovetail.changelog.errors import DovetailError, EnvironmentFault
 from dovetail.runtime.environment.unknown_variables import warn_of_unknown
+from dovetail.runtime.faults import remedy
 from dovetail.runtime.logs.process_log import configure_logs
 from dovetail.runtime.processes.descriptors import raise_descriptor_limit
 from dovetail.runtime.processes.own_files import keep_to_owner
@@ -17,8 +18,8 @@ _LOG = logging.getLogger("dovetail.start")
 
 
 def exit_code_of(serve: Callable[[Settings], None]) -> int:
-    """``serve`` by the settings of this process, its logging set up: 0 when it returns, 1 for an error of Dovetail,
-    which goes to standard error.
+    """``serve`` by the settings of this process, its logging set up: 0 when it returns, 1 for an error of Dovetail, or
+    of a file, which goes to standard error.
     """
     try:
         settings = read_settings()
@@ -29,5 +30,10 @@ def exit_code_of(serve: Callable[[Settings], None]) -> int:
         serve(settings)
     except DovetailError as error:
         print(error, file=sys.stderr)
+        return 1
+    except OSError as failure:
+        if failure.filename is None:
+            raise
+        print(EnvironmentFault(str(failure), where=str(failure.filename), fix=remedy(failure)), file=sys.stderr)
         return 1
     return 0

@@ -33,6 +33,15 @@ def test_an_address_of_another_machine_is_an_answer_and_no_traceback(module: str
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_a_folder_that_cannot_be_written_to_is_an_answer_and_no_traceback(module: str, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.touch()
+    said = started(module, taken / "data")
+    assert f"where: {taken}/data" in said
+    assert "Traceback" not in said
+
+
 def started(module: str, folder: Path, **variables: str) -> str:
     """What the process says before it ends with 1."""
     ended = subprocess.run(
