@@ -237,6 +237,8 @@ class Binder(QueryBinder):
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:
         call = ChangelogCall.of(table.this)
         alias = table.alias or call.name
+        if call.of_content:
+            return self._static(_every(exp.Table(this=table.this.copy())), self._alias(alias))
         if (item := self._query_named(table.this.expressions[0], alias)) is not None:
             return keyed_rows(item, call, place)
         stream = self._stream(self._definition(table, call.name), table)

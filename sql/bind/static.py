@@ -52,9 +52,10 @@ def _names_static_view(name: str, catalog: Relations) -> bool:
 
 
 def _reads_content(call: exp.Expr) -> bool:
-    """``table(x)``, or windows of it, or ``changes(x, ..)``."""
+    """``table(x)``, or windows or the changelog of it, or ``changes(x, ..)``."""
     name = function_name(call)
-    return name in CONTENTS or (name in WINDOWS and bool(call.expressions) and _reads_content(call.expressions[0]))
+    of_another = name in WINDOWS or name == "changelog"
+    return name in CONTENTS or (of_another and bool(call.expressions) and _reads_content(call.expressions[0]))
 
 
 def is_dictionary(name: str, catalog: Relations) -> bool:

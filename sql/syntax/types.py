@@ -178,7 +178,7 @@ def _instant(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
             )
     if written.name == "timestamptz" or rules is Rules.RISINGWAVE:
         return INSTANT
-    digits = 0 if written.name == "datetime" else _DIGITS
+    digits = _DIGITS if written.name == "datetime64" else 0
     digits = next((parameter for parameter in written.parameters if isinstance(parameter, int)), digits)
     return pa.timestamp("s" if digits == 0 else "ms" if digits <= 3 else "us", tz="UTC")
 
@@ -216,6 +216,7 @@ _BUILDERS: Mapping[str, Callable[[Cursor, TypeName, Rules], pa.DataType]] = {
     "numeric": _decimal,
     **dict.fromkeys(_DIGITS_OF_DECIMAL, _decimal_of_bits),
     "datetime": _instant,
+    "datetime32": _instant,
     "datetime64": _instant,
     "timestamptz": _instant,
     "timestamp_ltz": _instant,

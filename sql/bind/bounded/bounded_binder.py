@@ -286,8 +286,9 @@ class BoundedBinder(QueryBinder):
         return replace(self, ctes={}).named(table, table.this.expressions[0], seeks=False)
 
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:
-        named = table.this.expressions[0]
-        return keyed_content(self.named(table, named, seeks=False), ChangelogCall.of(table.this), place)
+        call, named = ChangelogCall.of(table.this), table.this.expressions[0]
+        item = self._table(exp.Table(this=named)) if call.of_content else self.named(table, named, seeks=False)
+        return keyed_content(item, call, place)
 
     # -- JOIN --
 

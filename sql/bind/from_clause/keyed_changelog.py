@@ -19,21 +19,25 @@ from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.plan.nodes import Join, Keyed, LookupJoin, Node, Scan, Static, rebuilt
 from dovetail.sql.plan.properties import source_of, walk
 from dovetail.sql.relations import Stream
+from dovetail.sql.syntax.calls import function_name
 
 
 @dataclass(frozen=True)
 class ChangelogCall:
-    """``changelog(name, keys.. [, late_rows_dropped])``"""
+    """``changelog(name, keys.. [, late_rows_dropped])``; ``of_content``: of ``table(name)``, what it holds now."""
 
     name: str
     keys: tuple[str, ...] = ()
     late_rows_dropped: bool = False
+    of_content: bool = False
 
     @staticmethod
     def of(call: exp.Expr) -> ChangelogCall:
         read, *others = call.expressions
         dropped = isinstance(others[-1], exp.Boolean) and bool(others.pop().this) if others else False
-        return ChangelogCall(read.name, tuple(key.name for key in others), dropped)
+        of_content = function_name(read) == "table"
+        named = read.expressions[0] if of_content else read
+        return ChangelogCall(named.name, tuple(key.name for key in others), dropped, of_content)
 
 
 def is_changelog_by(schema: StreamSchema, call: ChangelogCall, place: str) -> bool:

@@ -63,6 +63,10 @@ def world() -> World:
         ("SELECT v FROM changelog(vk, k)", "SELECT v FROM vk"),
         ("SELECT v FROM changelog(log)", "SELECT v FROM log"),
         ("SELECT t FROM changelog(totals, k)", "SELECT t FROM totals"),
+        (
+            "SELECT s.v, x.v AS w FROM s JOIN changelog(table(s), k) AS x ON s.k = x.k",
+            "SELECT s.v, x.v AS w FROM s JOIN (SELECT * FROM changelog(table(s), k)) AS x ON s.k = x.k",
+        ),
         ("SELECT k FROM s UNION SELECT c FROM s", "SELECT k FROM s UNION ALL SELECT c FROM s"),
         (
             "SELECT sum(n) AS t FROM (SELECT count() AS n FROM s GROUP BY k EMIT CHANGELOG PERIODIC 1s)",
