@@ -238,7 +238,7 @@ def _planned(
     name: str, statement: Select | CreateView, catalog: TrackedCatalog, merged: QuerySettings, sizes: Sizes | None
 ) -> Plan:
     if is_static(statement.query, {}, catalog):
-        _refuse_emit(statement.emit)
+        _refuse_of_streams(statement)
         query, dialect = reading(statement, catalog)
         snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect)
         reads = tuple(relation for relation in snapshot.reads if not is_of_system(relation))
@@ -295,6 +295,7 @@ def plan_snapshot(statement: Select, catalog: Relations) -> Snapshot:
     Raises as ``plan_query``.
     """
     with unforeseen_as_errors("planning it"), counted():
+        _refuse_of_streams(statement)
         return _bounded(statement, catalog)
 
 
@@ -351,13 +352,21 @@ def _tells(view: CreateView, catalog: Relations) -> bool:
     return view.materialized and bool(_stream_of(catalog)(view).upstream_watermarks)
 
 
-def _refuse_emit(emit: Emit | None) -> None:
-    if emit is not None:
+def _refuse_of_streams(statement: Select | CreateView) -> None:
+    """What a bounded query is told that is about operators, and about changes that leave them."""
+    if statement.emit is not None:
         raise Unsupported(
             "EMIT says when changes leave a query, and one over table(x) is answered once",
             where="in EMIT",
             fix="leave EMIT out; or read the stream itself: FROM x in place of FROM table(x)",
         )
+    for name in statement.settings:
+        if name.lower() != "dialect":
+            raise Unsupported(
+                f"{name} says nothing of a query over table(x), which is answered once",
+                where="SETTINGS",
+                fix="leave it out; or read the stream itself: FROM x in place of FROM table(x)",
+            )
 
 
 def _closes(emit: Emit | None) -> bool:

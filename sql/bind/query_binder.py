@@ -87,9 +87,22 @@ class QueryBinder(ABC):
     def _changelog(self, table: exp.Expr, place: str) -> FromItem: ...
 
     def _within(self, query: exp.Query) -> Self:
-        """Where the parts of ``query`` are bound: they see its CTEs."""
-        own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in query.ctes}
-        return replace(self, ctes={**self.ctes, **own})
+        """Where the parts of ``query`` are bound: they see its CTEs. One that nothing reads is bound all the same, so
+        that it is known to be a query.
+        """
+        within = replace(self, ctes={**self.ctes, **self._own_ctes(query)})
+        read = {table.name for table in query.find_all(exp.Table)}
+        for cte in query.ctes:
+            if cte.alias not in read:
+                within._aside()._cte(cte.alias, cte.alias)  # noqa: SLF001 - it is one of these
+        return within
+
+    def _own_ctes(self, query: exp.Query) -> dict[str, exp.Query]:
+        return {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in query.ctes}
+
+    def _aside(self) -> Self:
+        """A binder of rows that are not read: it takes no aliases."""
+        return replace(self, aliases=set(self.aliases))
 
     # -- FROM --
 

@@ -33,7 +33,7 @@ _BARE_CALLS = frozenset({"current_timestamp", "current_date", "current_time", "l
 """Calls that are written without brackets."""
 _OVER_GROUPS = ("SELECT", "HAVING", "ORDER BY", "QUALIFY")
 """The clauses in which aggregates stand."""
-_OVER_PARTITIONS = ("SELECT", "QUALIFY")
+_OVER_PARTITIONS = ("SELECT", "QUALIFY", "ORDER BY")
 """The clauses in which window functions stand."""
 
 
@@ -207,6 +207,18 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
                 where=place_of(node, clause),
                 fix="join the dictionary itself: LEFT JOIN d ON x.key = d.key",
             )
+        if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
+            raise Unsupported(
+                "a subquery in this place is not supported",
+                where=place_of(node, clause),
+                fix=in_place_of(node),
+            )
+    refuse_misplaced(expression, clause)
+
+
+def refuse_misplaced(expression: exp.Expr, clause: str) -> None:
+    """Aggregates and window functions where there are no groups, and no partitions, yet."""
+    for node in expression.walk():
         where = place_of(node, clause) if isinstance(node, exp.Func | exp.Query | exp.Window) else ""
         if isinstance(node, exp.Window) and clause not in _OVER_PARTITIONS:
             raise Unsupported(
@@ -214,12 +226,6 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
                 where=where,
                 fix="QUALIFY row_number() OVER (..) <= 3 in the place of WHERE; or compute it in a subquery: FROM "
                 "(SELECT *, row_number() OVER (..) AS n FROM l) AS x WHERE n <= 3",
-            )
-        if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
-            raise Unsupported(
-                "a subquery in this place is not supported",
-                where=place_of(node, clause),
-                fix=in_place_of(node),
             )
         if is_grouping(node) and clause not in _OVER_GROUPS:
             raise Unsupported(

@@ -64,6 +64,8 @@ class SelectClauses:
         ordered_by_arrival(self.select, from_item.scope, grouped=is_grouped(self.select))
         if not self.expressions.bounded:
             self._check_order(from_item)
+        for window in self.select.args.get("windows") or ():
+            self._check_window(window, from_item.scope)
         return self._grouped(from_item) if is_grouped(self.select) else self._selected(from_item)
 
     def _check_substreams(self, from_item: FromItem) -> None:
@@ -81,6 +83,13 @@ class SelectClauses:
             key = selected_item(ordered.this, self.select, from_item.scope, "ORDER BY")
             if key.find(exp.Query) is None:
                 self.expressions.value(key, from_item.scope, "ORDER BY")
+
+    def _check_window(self, written: exp.Window, scope: Scope) -> None:
+        """One that nothing names has columns that there are."""
+        window = written.copy()
+        window.set("this", exp.Count(this=exp.Star()))
+        window.set("over", "OVER")
+        self.expressions.value(window, scope, "SELECT")
 
     def where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
         """Conditions on the rows themselves first, so that fewer are asked for in subqueries."""

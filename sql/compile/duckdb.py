@@ -17,7 +17,7 @@ from dovetail.changelog.errors import InternalError, Unsupported
 from dovetail.joins.aggregates.aggregation import Aggregation, Fold
 from dovetail.joins.dataflow.ports import JoinKind, Pad, SetKind
 from dovetail.joins.partitions.ordering import SortKey
-from dovetail.sql.compile.duckdb_times import in_windows, of_sessions
+from dovetail.sql.compile.duckdb_times import held, in_windows, of_sessions
 from dovetail.sql.expressions import engine
 from dovetail.sql.expressions.expression import Expr, columns_read
 from dovetail.sql.expressions.predicates import conjunction
@@ -509,7 +509,8 @@ def _value(expr: Expr, schema: pa.Schema) -> exp.Expr:
         return tree
     own = Expr.over(expr.tree, schema).type
     finer = pa.types.is_timestamp(own) and pa.types.is_timestamp(kind) and own.tz == kind.tz
-    return tree if own == kind or finer else _cast(tree, kind)
+    value = tree if own == kind or finer else _cast(tree, kind)
+    return value if expr.plain is not None else held(value, kind)
 
 
 def _cast(tree: exp.Expr, kind: pa.DataType) -> exp.Expr:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from sqlglot import exp
 
 from dovetail.changelog.errors import Unsupported
-from dovetail.sql.expressions.engine import parsed
+from dovetail.sql.expressions.engine import parsed, type_name
 from dovetail.sql.expressions.evaluate import quoted
+from dovetail.sql.functions.typed import filled
 from dovetail.sql.plan.nodes import Sessions, Window
 from dovetail.sql.plan.time_text import in_units, per_unit
 
 _ROWS = "rows"
 """What stands for the rows in a template."""
+
+
+def held(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """``value`` with NULL for a time that no row can hold (``changelog.formats.time_range``)."""
+    if not (pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.unit != "ns")):
+        return value
+    before, after = ("0000-12-31", "10000-01-01")
+    if pa.types.is_timestamp(kind):
+        zone = "+00" if kind.tz else ""
+        before, after = f"{before} 23:59:59.999999{zone}", f"{after} 00:00:00{zone}"
+    before, after = (f"CAST('{time}' AS {type_name(kind)})" for time in (before, after))
+    since = f"nullif(greatest({{0}}, {before}), {before})"
+    return filled(f"nullif(least({since}, {after}), {after})", [value])
 
 
 def in_windows(node: Window, rows: exp.Select) -> exp.Select:

@@ -122,9 +122,13 @@ _APART = frozenset(("PRIMARY KEY", "SYSTEM", "?::"))
 
 
 class DovetailTokenizer(ClickHouse.Tokenizer):
-    """ClickHouse's tokens; no statement is swallowed whole, and PRIMARY KEY is two words like any others."""
+    """ClickHouse's tokens; no statement is swallowed whole, and PRIMARY KEY is two words like any others.
+
+    ``#`` begins no comment, since ``a # b`` is of the bits of two numbers in tables.
+    """
 
     COMMANDS: ClassVar[set[TokenType]] = set()
+    COMMENTS: ClassVar[list[str | tuple[str, str]]] = ["--", "#!", ("/*", "*/")]
     KEYWORDS: ClassVar[dict[str, TokenType]] = {
         **{word: kind for word, kind in ClickHouse.Tokenizer.KEYWORDS.items() if word not in _APART},
         "LOW_CARDINALITY": TokenType.LOWCARDINALITY,
@@ -233,6 +237,16 @@ class QueryParser(Parser):
         if not self._match(TokenType.AND):
             self.raise_error("Expecting AND")
         return self.expression(exp.Between(this=of, low=low, high=self._parse_bitwise(), symmetric=symmetric))
+
+    def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
+        def term() -> exp.Expr | None:
+            found = (parse_method or self._parse_disjunction)()
+            ahead = [token.token_type for token in self._tokens[self._index : self._index + 2]]
+            if ahead == [TokenType.ASC, TokenType.DESC]:
+                self.refuse("ASC and DESC are two orders of one term", self._next, fix="ORDER BY k, or k DESC")
+            return found
+
+        return super()._parse_ordered(term)
 
     def _parse_command(self) -> NoReturn:
         self.refuse("this is no query", self._prev)

@@ -25,7 +25,7 @@ from dovetail.sql.bind.from_clause.join_method import kind_of
 from dovetail.sql.bind.from_clause.joined import joined
 from dovetail.sql.bind.from_clause.keyed_changelog import ChangelogCall, keyed_content
 from dovetail.sql.bind.from_clause.laterals import applied, is_lateral
-from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_names
+from dovetail.sql.bind.named_columns import named_as
 from dovetail.sql.bind.ordered import in_order_of_names, rows_wanted
 from dovetail.sql.bind.partitions.first_rows import (
     is_distinct_on,
@@ -116,19 +116,22 @@ class BoundedBinder(QueryBinder):
 
     def _subquery(self, query: exp.Query, scope: Scope) -> tuple[exp.Select, list[pa.DataType]]:
         bound = replace(self, outer=scope).bind(query)
-        columns = [(str(place), expr) for place, (_, expr) in enumerate(bound.columns)]
+        columns = [(f"{place}.{name}", expr) for place, (name, expr) in enumerate(bound.columns)]
         return select_of(bound.node, columns), [seen_as(expr) for _, expr in columns]
 
     # -- FROM --
 
-    def _within(self, query: exp.Query) -> Self:
-        """Each CTE sees those before it, and those around: also one of its own name."""
+    def _own_ctes(self, query: exp.Query) -> dict[str, exp.Query]:
+        """Each sees those before it, and those around: also one of its own name."""
+        own = super()._own_ctes(query)
         ctes = dict(self.ctes)
-        for cte in query.ctes:
-            written = with_names(cte.this, columns_of_alias(cte))
+        for name, written in own.items():
             self.seen[id(written)] = written, dict(ctes)
-            ctes[cte.alias] = written
-        return replace(self, ctes=ctes)
+            ctes[name] = written
+        return own
+
+    def _aside(self) -> Self:
+        return replace(super()._aside(), read={}, past={}, defined={})
 
     def _cte(self, name: str, alias: str) -> FromItem:
         """A CTE is one, however often it is read."""

@@ -15,12 +15,12 @@ from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.wording import counted
 from dovetail.sql.bind.bounded.clocks import clocks
 from dovetail.sql.bind.from_clause.from_item import FromItem
-from dovetail.sql.bind.resolve import Within, condition, translated, typed, typed_on
+from dovetail.sql.bind.resolve import Within, condition, refuse_misplaced, translated, typed, typed_on
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.bind.subqueries.subqueries import HiddenColumn
 from dovetail.sql.expressions.expression import KIND, Structure, column_named, structure
 from dovetail.sql.functions.environment import Environment
-from dovetail.sql.functions.interval_columns import INTERVAL, length, read
+from dovetail.sql.functions.interval_columns import INTERVAL, read
 from dovetail.sql.functions.translate import Special, Translator
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.plan.conditions.unfit_constants import refuse_unfit_condition
@@ -29,6 +29,8 @@ _QUERY = "subquery#"
 """The call that stands for a subquery in an expression while the rest of it is translated."""
 _AMONG = "among#"
 """The call that stands for IN over a subquery: its number, then the values that are looked for."""
+_LOOKED_IN = "looked_in#"
+"""The call that stands for a column of such a subquery: its number, and the place of the column."""
 
 _Printed = tuple[exp.Select, Sequence[pa.DataType]]
 """A subquery as the engine takes it, and the types of its columns."""
@@ -55,28 +57,28 @@ class BoundedExpressions:
         return from_item, expression
 
     def value(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
-        alone, within = self._apart(expression, scope)
+        alone, within = self._apart(expression, scope, clause)
         tree = _typed_tree(typed(alone, scope, clause, within), expression, clause)
         refuse_unfit_condition(tree, _types(scope), scope.dialect.rules, clause)
         return tree
 
     def condition(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
-        alone, within = self._apart(expression, scope)
+        alone, within = self._apart(expression, scope, clause)
         tree = translated(condition(alone, scope, clause, within), expression, clause)
         refuse_unfit_condition(tree, _types(scope), scope.dialect.rules, clause)
         return tree
 
     def on(self, term: exp.Expr, left: Scope, right: Scope) -> exp.Expr:
         both = left + right
-        alone, within = self._apart(term, both)
+        alone, within = self._apart(term, both, "JOIN .. ON")
         tree = translated(typed_on(alone, both, left, right, within).tree, term, "JOIN .. ON")
         refuse_unfit_condition(tree, _types(both), both.dialect.rules, "JOIN .. ON")
         return tree
 
-    def _apart(self, expression: exp.Expr, scope: Scope) -> tuple[exp.Expr, Within]:
+    def _apart(self, expression: exp.Expr, scope: Scope, clause: str) -> tuple[exp.Expr, Within]:
         """``expression`` with a call in the place of each of its subqueries; the translation of it gives that back."""
         alone = exp.Paren(this=expression.copy())
-        found: list[tuple[exp.Expr, pa.DataType]] = []
+        found: list[tuple[exp.Expr, Sequence[pa.DataType]]] = []
         for compared in list(alone.find_all(exp.EQ, exp.NEQ)):
             _as_in(compared)
         for quantified in alone.find_all(exp.Any, exp.All):
@@ -87,22 +89,23 @@ class BoundedExpressions:
                 values = value.expressions if isinstance(value, exp.Tuple) else [value]
                 tree, kinds = self._printed(node.args["query"], scope)
                 _expect_as_many(values, kinds, node)
-                tree = _by_lengths(tree, kinds)
                 number = exp.Literal.number(len(found))
-                found.append((exp.Subquery(this=tree), pa.bool_()))
+                found.append((tree, kinds))
                 node.replace(exp.Anonymous(this=_AMONG, expressions=[number, *(one.copy() for one in values)]))
             elif isinstance(node, exp.Exists):
-                found.append((exp.Exists(this=self._printed(node.this, scope)[0]), pa.bool_()))
+                found.append((exp.Exists(this=self._printed(node.this, scope)[0]), [pa.bool_()]))
                 node.replace(_place(_QUERY, len(found) - 1))
             elif isinstance(node, exp.Query) and not (isinstance(node.parent, exp.In) and node.arg_key == "query"):
                 tree, kinds = self._printed(node, scope)
                 _expect_one(kinds, node)
-                found.append((exp.Subquery(this=tree), kinds[0]))
+                found.append((exp.Subquery(this=tree), kinds))
                 node.replace(_place(_QUERY, len(found) - 1))
+        refuse_misplaced(alone, clause)
         special: dict[str, Special] = {
             **clocks(),
             _QUERY: lambda translate, call: _given_back(translate, call, *found[_number(call)]),
-            _AMONG: lambda translate, call: _among(translate, call, *found[_number(call)]),
+            _AMONG: lambda translate, call: _among(translate, call, found[_number(call)][0]),
+            _LOOKED_IN: lambda translate, call: _looked_in(translate, call, *found[_number(call)]),
         }
         return alone.this, Within(special, bounded=True)
 
@@ -123,15 +126,6 @@ def _typed_tree(value: Typed, written: exp.Expr, clause: str) -> exp.Expr:
     return tree
 
 
-def _by_lengths(query: exp.Select, kinds: Sequence[pa.DataType]) -> exp.Select:
-    """A subquery with the lengths of intervals in the place of their texts: equal ones can be two texts."""
-    if INTERVAL not in kinds:
-        return query
-    columns = [column_named(str(place)) for place in range(len(kinds))]
-    shown = [length(read(one)) if kind == INTERVAL else one for one, kind in zip(columns, kinds, strict=True)]
-    return exp.select(*shown).from_(query.subquery("looked_for"))
-
-
 def _place(name: str, number: int) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=[exp.Literal.number(number)])
 
@@ -140,8 +134,13 @@ def _number(call: exp.Expr) -> int:
     return int(str(call.expressions[0].this))
 
 
-def _given_back(translate: Translator, call: exp.Expr, tree: exp.Expr, kind: pa.DataType) -> Typed:
+def _given_back(translate: Translator, call: exp.Expr, tree: exp.Expr, kinds: Sequence[pa.DataType]) -> Typed:
     translate.note_read(call)
+    return _seen(translate, tree, kinds[0])
+
+
+def _seen(translate: Translator, tree: exp.Expr, kind: pa.DataType) -> Typed:
+    """A value that a subquery holds, as functions see it."""
     if kind == INTERVAL:
         return translate.known(read(_known(translate, tree, pa.string()).tree), INTERVAL)
     return _known(translate, tree, kind)
@@ -153,12 +152,31 @@ def _known(translate: Translator, tree: exp.Expr, kind: pa.DataType) -> Typed:
     return translate.environment.known(tree, kind)
 
 
-def _among(translate: Translator, call: exp.Expr, query: exp.Expr, kind: pa.DataType) -> Typed:
+def _among(translate: Translator, call: exp.Expr, query: exp.Expr) -> Typed:
+    """``(x, y) IN (q)``, each value and its column as ``=`` compares them."""
     number, *values = call.expressions
     translate.note_read(number)
-    trees = [translate.key(translate(value)).tree for value in values]
+    pairs = [_compared(translate, value, number, place) for place, value in enumerate(values)]
+    trees = [tree for tree, _ in pairs]
     value = trees[0] if len(trees) == 1 else exp.Tuple(expressions=trees)
-    return _known(translate, exp.In(this=value, query=query.copy()), kind)
+    assert isinstance(query, exp.Select)
+    columns = exp.select(*(column for _, column in pairs)).from_(query.copy().subquery("looked_in"))
+    return _known(translate, exp.In(this=value, query=exp.Subquery(this=columns)), pa.bool_())
+
+
+def _compared(translate: Translator, value: exp.Expr, number: exp.Expr, place: int) -> tuple[exp.Expr, exp.Expr]:
+    """Both sides of ``value = column``, in one type. Raises SqlError where they are never equal."""
+    column = exp.Anonymous(this=_LOOKED_IN, expressions=[number.copy(), exp.Literal.number(place)])
+    equality = translate(exp.EQ(this=value, expression=column)).tree.unnest()
+    assert isinstance(equality, exp.EQ)
+    return equality.this, equality.expression
+
+
+def _looked_in(translate: Translator, call: exp.Expr, query: exp.Expr, kinds: Sequence[pa.DataType]) -> Typed:
+    for argument in call.expressions:
+        translate.note_read(argument)
+    place = int(str(call.expressions[1].this))
+    return _seen(translate, column_named(query.expressions[place].alias), kinds[place])
 
 
 def _expect_one(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:

@@ -51,19 +51,8 @@ def snapshot_of(
 
 
 _GROUPED = "GROUP BY it too, or take an aggregate of it: max(x), any_value(x)"
-_IN_QUALIFY = "SELECT k FROM table(t) QUALIFY row_number() OVER (PARTITION BY k ORDER BY n) <= 3"
-_IN_HAVING = "SELECT k FROM table(t) GROUP BY k HAVING sum(n) > 1"
 _IN_PARTS = "ask for its columns one by one, to see which of them it is; each name and literal has a type that fits"
-_SAID = (
-    ("WHERE clause cannot contain aggregates", "an aggregate is not allowed in WHERE", _IN_HAVING),
-    (
-        "GROUP BY clause cannot contain aggregates",
-        "an aggregate is not allowed in GROUP BY",
-        "GROUP BY the other columns",
-    ),
-    ("cannot contain window functions", "a window function is not allowed in a condition", _IN_QUALIFY),
-    ("must appear in the GROUP BY", "a column is neither in GROUP BY nor in an aggregate", _GROUPED),
-)
+_SAID = (("must appear in the GROUP BY", "a column is neither in GROUP BY nor in an aggregate", _GROUPED),)
 """What the engine says of a query, and what it means."""
 
 

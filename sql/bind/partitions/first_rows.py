@@ -11,7 +11,7 @@ All are in place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 from sqlglot import exp
@@ -22,24 +22,35 @@ from dovetail.sql.expressions.engine_calls.duckdb_connection import connection
 
 
 def spell_out_windows(select: exp.Select) -> None:
-    """Raises SqlError for a name that WINDOW does not have."""
-    named = {window.this.name.casefold(): window for window in select.args.get("windows") or ()}
-    for window in _own_windows(select):
-        name = window.text("alias")
-        if not name:
-            continue
-        if name.casefold() not in named:
-            raise SqlError(
-                f'there is no window "{name}"',
-                where=place_of(window, "SELECT"),
-                fix=f"WINDOW {name} AS (PARTITION BY .. ORDER BY ..)",
-            )
-        for part in ("partition_by", "order", "spec"):
-            given = named[name.casefold()].args.get(part)
-            if given and not window.args.get(part):
-                window.set(part, [one.copy() for one in given] if isinstance(given, list) else given.copy())
-        window.set("alias", None)
-    select.set("windows", None)
+    """Those of the clause WINDOW that nothing names stay in it. Raises SqlError for a name that it does not have."""
+    named: dict[str, exp.Window] = {}
+    for window in select.args.get("windows") or ():
+        _spell_out(window, named)
+        named[window.this.name.casefold()] = window
+    used = [_spell_out(window, named) for window in _own_windows(select)]
+    select.set("windows", [window for name, window in named.items() if name not in used])
+
+
+def _spell_out(window: exp.Window, named: Mapping[str, exp.Window]) -> str:
+    """``window`` with what the one has that it names, in place; that name, '' for none."""
+    name = window.text("alias")
+    if not name:
+        return ""
+    place = place_of(window, "SELECT")
+    if name.casefold() not in named:
+        fix = f"WINDOW {name} AS (PARTITION BY .. ORDER BY ..)"
+        raise SqlError(f'there is no window "{name}"', where=place, fix=fix)
+    for part, words in _PARTS.items():
+        given = named[name.casefold()].args.get(part)
+        if given and window.args.get(part):
+            raise SqlError(f'the window "{name}" has {words} already', where=place, fix="say it once")
+        if given:
+            window.set(part, [one.copy() for one in given] if isinstance(given, list) else given.copy())
+    window.set("alias", None)
+    return name.casefold()
+
+
+_PARTS = {"partition_by": "PARTITION BY", "order": "ORDER BY", "spec": "a frame"}
 
 
 def _own_windows(select: exp.Select) -> list[exp.Window]:

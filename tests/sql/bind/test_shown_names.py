@@ -73,12 +73,12 @@ REFUSED = [
     ("SELECT * FROM numbers(10)", "numbers() names no stream", "SELECT * FROM generate_series(0, 9) AS g(n)"),
     (
         "SELECT n FROM table(l) WHERE sum(n) > 1",
-        "an aggregate is not allowed in WHERE",
+        "an aggregate (sum) is not allowed in WHERE",
         "SELECT s FROM table(l) GROUP BY s HAVING sum(n) > 1",
     ),
     (
         "SELECT n FROM table(l) WHERE row_number() OVER (ORDER BY n) = 1",
-        "a window function is not allowed in a condition",
+        "a window function is not allowed in WHERE",
         "SELECT n FROM table(l) QUALIFY row_number() OVER (ORDER BY n) = 1",
     ),
     ("SELECT interval '1 dya'", "the query has no answer as it is written", "SELECT now() + INTERVAL '1 day' AS x"),
