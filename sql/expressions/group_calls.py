@@ -27,7 +27,8 @@ class GroupCalls:
     schema: pa.Schema
 
     def __call__(self, rows: pa.Table, group: Positions, groups: int) -> pa.Table:
-        rows = rows.append_column(_GROUP, pa.array(group))
+        # Calls of constants read no columns, and a table without any has no length.
+        rows = pa.Table.from_arrays([*rows.columns, pa.array(group)], [*rows.column_names, _GROUP])
         named = quoted(_GROUP)
         calls = [f"({sql}) AS {quoted(name)}" for name, sql in self.calls]
         query = f"SELECT {', '.join([named, *calls])} FROM rows_of_groups GROUP BY {named}"

@@ -24,6 +24,11 @@ from dovetail.changelog.changes import Changes
 from dovetail.changelog.encode import encode
 from dovetail.changelog.errors import SqlError
 from dovetail.joins.state.order import is_ordered
+from dovetail.sql.expressions.evaluate import evaluate
+from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.functions.kept_values import is_interval, kept
+from dovetail.sql.functions.typed import Typed
+from dovetail.sql.syntax.rules import Rules
 from tests.conformance.records import decoded
 from tests.oracles.fuzz import Oracle, Sample
 from tests.oracles.values import same
@@ -47,9 +52,18 @@ class Placed(Oracle, Protocol):
 
     def source(self) -> Source: ...
 
-    def typed_values(self, sample: Sample) -> pa.ChunkedArray:
-        """Those of ``ours``, in their type."""
+    def column(self, sample: Sample) -> pa.ChunkedArray:
+        """Those of ``ours``, as a column holds them."""
         ...
+
+
+def column_of(typed: Typed, rows: pa.Table, rules: Rules) -> pa.ChunkedArray:
+    """The values of an expression over ``rows``, as a column of a query holds them; intervals, which it holds as texts
+    that say neither their order nor which are equal, as they are.
+    """
+    expr = Expr.over((typed if is_interval(typed, rules) else kept(typed, {}, rules)).tree, rows.schema)
+    (values,) = evaluate(rows, [expr.text])
+    return values.cast(expr.type, safe=False)
 
 
 @dataclass(frozen=True)
@@ -128,7 +142,7 @@ CONTEXTS = tuple(
         ("SELECT", "SELECT {key} AS k, {e} AS x FROM {rows}", _selected, lambda kind: True),
         ("WHERE", "SELECT {key} AS k FROM {rows} WHERE ({e}) IS NOT NULL", _known, lambda kind: True),
         ("condition", "SELECT {key} AS k FROM {rows} WHERE {e}", _holding, pa.types.is_boolean),
-        ("GROUP BY", "SELECT {e} AS x, count(*) AS n FROM {rows} GROUP BY {e}", _grouped, lambda kind: True),
+        ("GROUP BY", "SELECT {e} AS x, count(*) AS n FROM {rows} GROUP BY ({e})", _grouped, lambda kind: True),
         ("aggregate", f"SELECT {{key}} % 3 AS g, count({{e}}) AS n, max({{e}}) AS x {_GROUPS}", _greatest, is_ordered),
         ("HAVING", f"SELECT {{key}} % 3 AS g {_GROUPS} HAVING max({{e}}) IS NOT NULL", _known_groups, is_ordered),
         (
@@ -161,7 +175,7 @@ def placed(oracle: Placed, seed: int, count: int) -> Placement:
     source = replace(source, rows=source.rows.filter(finite))
     samples = _agreed(oracle, random.Random(seed))
     for number, sample in enumerate(islice(samples, count)):
-        values = oracle.typed_values(sample).combine_chunks().filter(finite)
+        values = oracle.column(sample).combine_chunks().filter(finite)
         turned = CONTEXTS[number % len(CONTEXTS) :] + CONTEXTS
         joins = _joins(sample.text, source.rows.column_names)
         context = next(one for one in turned if one.fits(values.type) and (joins or "JOIN" not in one.query))
@@ -183,7 +197,7 @@ def _agreed(oracle: Placed, rng: random.Random) -> Iterator[Sample]:
     """Those whose values are the oracle's and have a form in JSON."""
     for sample in oracle.expressions(rng):
         theirs = oracle.theirs(sample)
-        if theirs is None or not _has_json(oracle.typed_values(sample).type):
+        if theirs is None or not _has_json(oracle.column(sample).type):
             continue
         if all(same(one, other) for one, other in zip(oracle.ours(sample), theirs, strict=True)):
             yield sample

@@ -22,7 +22,7 @@ from dovetail.sql.functions.translate import Translator
 from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.risingwave import RisingWaveQueries
 from dovetail.sql.syntax.rules import Rules
-from tests.oracles.contexts import Source
+from tests.oracles.contexts import Source, column_of
 from tests.oracles.fuzz import Sample
 from tests.oracles.postgres import Postgres, postgres
 from tests.oracles.risingwave_grammar import samples
@@ -80,13 +80,13 @@ class RisingWaveOracle:
         return samples(rng)
 
     def ours(self, sample: Sample) -> Sequence[Cell]:
-        typed, found = translated(sample.text), self.typed_values(sample)
+        typed = translated(sample.text)
+        (found,) = evaluate(TABLE, [engine.text(typed.tree)])
         assert found.type == typed.type or typed.known_type is None, f"{sample.text} is {found.type}, told {typed.type}"
         return [plain(value) for value in _numbered(found, typed)]
 
-    def typed_values(self, sample: Sample) -> pa.ChunkedArray:
-        (found,) = evaluate(TABLE, [engine.text(translated(sample.text).tree)])
-        return found
+    def column(self, sample: Sample) -> pa.ChunkedArray:
+        return column_of(translated(sample.text), TABLE, Rules.RISINGWAVE)
 
     def source(self) -> Source:
         columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in COLUMNS.items())

@@ -21,10 +21,12 @@ from dovetail.sql.expressions.evaluate import evaluate
 from dovetail.sql.functions.dialects import TIMEPLUS
 from dovetail.sql.functions.environment import Environment
 from dovetail.sql.functions.translate import Translator
+from dovetail.sql.functions.typed import Typed
 from dovetail.sql.syntax.calls import snake_case
 from dovetail.sql.syntax.dialect import Dovetail
+from dovetail.sql.syntax.rules import Rules
 from tests.oracles import clickhouse
-from tests.oracles.contexts import Source
+from tests.oracles.contexts import Source, column_of
 from tests.oracles.fuzz import Sample
 from tests.oracles.timeplus_expressions import expressions
 from tests.oracles.values import Cell
@@ -173,13 +175,12 @@ def names_of(expression: str) -> set[str]:
 
 def our_values(expression: str) -> list[Cell]:
     """A value for each row of ``ROWS``. Raises SqlError."""
-    return [plain(value) for value in typed_values(expression).to_pylist()]
+    (values,) = evaluate(ROWS, [engine.text(translated(expression).tree)])
+    return [plain(value) for value in values.to_pylist()]
 
 
-def typed_values(expression: str) -> pa.ChunkedArray:
-    typed = Translator(TIMEPLUS, ENVIRONMENT)(sqlglot.parse_one(expression, read=Dovetail))
-    (values,) = evaluate(ROWS, [engine.text(typed.tree)])
-    return values
+def translated(expression: str) -> Typed:
+    return Translator(TIMEPLUS, ENVIRONMENT)(sqlglot.parse_one(expression, read=Dovetail))
 
 
 def their_values(expressions: Sequence[str]) -> list[list[Cell] | str]:
@@ -211,8 +212,8 @@ class TimeplusOracle:
     def ours(self, sample: Sample) -> Sequence[Cell]:
         return our_values(sample.text)
 
-    def typed_values(self, sample: Sample) -> pa.ChunkedArray:
-        return typed_values(sample.text)
+    def column(self, sample: Sample) -> pa.ChunkedArray:
+        return column_of(translated(sample.text), ROWS, Rules.TIMEPLUS)
 
     def source(self) -> Source:
         columns = ", ".join(f"{name} {column.theirs.lower()}" for name, column in COLUMNS.items())

@@ -50,5 +50,12 @@ def test_groups_do_not_see_one_another_nor_the_order_of_rows(rows: list, shuffle
     assert repr(called(other)) == repr(together)
 
 
+def test_calls_of_constants_read_no_columns() -> None:
+    constant = GroupCalls((("a", "array_agg(7)"),), (), pa.schema([("a", pa.list_(pa.int32()))]))
+    none = pa.table({"x": [1.0, 2.0, 3.0]}).select([])
+    found = constant(none, np.array([0, 2, 0], np.int64), 3)
+    assert found.column("a").to_pylist() == [[7, 7], None, [7]]
+
+
 def test_a_group_without_rows_has_no_values() -> None:
     assert called([(1, 2.0, 1)], 2)[0] == {"s": None, "a": None, "m": None}
