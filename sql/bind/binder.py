@@ -165,9 +165,9 @@ class Binder(QueryBinder):
                 fix=f"FROM stream JOIN {definition.name} ON stream.x = {definition.name}.key",
             )
         raise Unsupported(
-            f'"{definition.name}" is an index: it is joined by lookup only',
+            f'"{definition.name}" is an index: changelog() takes a stream or a view',
             where=place,
-            fix=f"JOIN {definition.name} FOR SYSTEM_TIME AS OF PROCTIME() ON .., or FROM {definition.stream}",
+            fix=f"changelog({definition.stream}, k)",
         )
 
     def derived(self, query: exp.Query, alias: str, outer: Scope | None = None) -> FromItem:

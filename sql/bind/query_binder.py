@@ -24,7 +24,7 @@ from dovetail.sql.bind.from_clause.gap_fill import GapFillCall, gap_filled
 from dovetail.sql.bind.from_clause.sessions import SessionCall, in_sessions
 from dovetail.sql.bind.from_clause.windows import WindowCall, windowed, with_computed_time
 from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_names
-from dovetail.sql.bind.reading import inlined_reading
+from dovetail.sql.bind.reading import inlined_index, inlined_reading
 from dovetail.sql.bind.scope import Scope, place_of
 from dovetail.sql.bind.written.qualifiers import is_cte
 from dovetail.sql.expressions.expression import Expr
@@ -35,7 +35,7 @@ from dovetail.sql.plan.nodes import Map, Node
 from dovetail.sql.query_settings import QuerySettings
 from dovetail.sql.relations import HasRows, Relations, Stream, with_rows
 from dovetail.sql.syntax.calls import WINDOWS, dotted_name, function_name
-from dovetail.sql.syntax.statements import CreateView
+from dovetail.sql.syntax.statements import CreateIndex, CreateView
 from dovetail.sql.system_tables import DATABASE
 
 _CALLS: Mapping[str, type[WindowCall | SessionCall | GapFillCall]] = {"session": SessionCall, "gap_fill": GapFillCall}
@@ -144,7 +144,10 @@ class QueryBinder(ABC):
         alias = table.alias or named.name
         if (item := self._query_named(named, alias)) is not None:
             return item
-        return self._relation(table, self._definition(table, named.name), alias, seeks)
+        definition = self._definition(table, named.name)
+        if isinstance(definition, CreateIndex):
+            return replace(self, ctes={}).derived(inlined_index(definition, self.catalog), self._alias(alias))
+        return self._relation(table, definition, alias, seeks)
 
     def _query_named(self, named: exp.Expr, alias: str) -> FromItem | None:
         """What a CTE or a plain view gives; None where the name is that of another relation."""

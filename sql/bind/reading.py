@@ -49,6 +49,17 @@ def inlined_reading(view: CreateView, catalog: Relations) -> tuple[exp.Query, Di
     return reading(view, catalog)
 
 
+def inlined_index(index: CreateIndex, catalog: Relations) -> exp.Query:
+    """What an index holds: the rows of its stream, its own columns first."""
+    if isinstance(catalog, TrackedCatalog):
+        catalog.inlined_views.add(index.name)
+    own = [exp.to_identifier(name, quoted=True) for name in index.index.columns]
+    rest = exp.Star(except_=[name.copy() for name in own])
+    return exp.select(*(exp.column(name) for name in own), rest).from_(
+        exp.Table(this=exp.to_identifier(index.stream, quoted=True))
+    )
+
+
 def _of_none(statement: Select | CreateView, rules: Rules) -> Rules:
     """Of a query without relations, and with words that one dialect has alone (``FROM unnest(..)``)."""
     read = {} if statement.readings is None else statement.readings.by_rules

@@ -250,12 +250,7 @@ class BoundedBinder(QueryBinder):
         if isinstance(definition, CreateDictionary):
             fields = [pa.field(column.name, column.type) for column in definition.columns]
             return self._content(definition.name, pa.schema(fields), alias)
-        if not isinstance(definition, CreateStream | CreateView):
-            raise Unsupported(
-                f"{table.sql()} has no rows to read here",
-                where=place_of(table, "FROM"),
-                fix="table(x) of a stream or a view",
-            )
+        assert isinstance(definition, CreateStream | CreateView)
         stream = Stream.declared(definition) if isinstance(definition, CreateStream) else self.view(definition)
         schema = content_schema(stream.schema)
         key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()

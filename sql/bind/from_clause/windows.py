@@ -51,7 +51,7 @@ class WindowCall:
         """Raises SqlError for arguments that are not as above."""
         name, place = function_name(table.this), place_of(table, "FROM")
         arguments = list(table.this.expressions)
-        lengths = [milliseconds(argument) for argument in arguments]
+        lengths = [milliseconds(_length_in(argument)) for argument in arguments]
         given = [length for length in lengths if length is not None]
         names = [argument for argument, length in zip(arguments, lengths, strict=True) if length is None]
         wanted = 1 if name == "tumble" else 2
@@ -88,6 +88,11 @@ def _of_months(arguments: Sequence[exp.Expr], wanted: int) -> WindowShape | None
     if len(given) < wanted or lengths[:-wanted].count(None) != len(arguments) - wanted or len(arguments) - wanted > 2:
         return None
     return WindowShape.of_months(given[-1], given[0])
+
+
+def _length_in(argument: exp.Expr) -> exp.Expr:
+    """A text as the length of time that it says."""
+    return exp.Interval(this=argument) if isinstance(argument, exp.Literal) and argument.is_string else argument
 
 
 def name_of(source: exp.Table) -> str:

@@ -51,7 +51,7 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.Star: "except_ replace",
     exp.Alias: "this alias",
     exp.Window: "this partition_by order spec alias over",
-    exp.WindowSpec: "kind start start_side end end_side",
+    exp.WindowSpec: "kind start start_side end end_side exclude",
     # Names and values
     exp.Column: "this table db",
     exp.Identifier: "this quoted",
@@ -182,7 +182,6 @@ _WORDS = {
     "recursive": "WITH RECURSIVE",
     "materialized": "MATERIALIZED",
     "ordinality": "WITH ORDINALITY",
-    "exclude": "EXCLUDE",
     "format": "FORMAT",
 }
 """What the user has written, for the parts that have another name."""

@@ -113,7 +113,7 @@ def _listed(cursor: Cursor, found: Elements) -> Elements:
         _element(cursor, found)
     while cursor.accept(","):
         if cursor.at(")"):
-            cursor.fail("a comma at the end of the list", fix="take the last comma away")
+            break
         _element(cursor, found)
     cursor.expect(")")
     cursor.clause = outer
