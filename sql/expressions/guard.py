@@ -99,7 +99,7 @@ def _of_one_row(node: exp.Expr) -> bool:
     """Whether the value of ``node`` comes from one row, so that TRY can hold it."""
     if any(isinstance(part, _OF_MANY_ROWS) for part in node.walk()):
         return False
-    if node.find_ancestor(exp.Interval) is not None:
+    if node.find_ancestor(exp.Interval) is not None or (isinstance(node.parent, exp.Window) and node.arg_key == "this"):
         return False
     calls = list(node.find_all(exp.Anonymous))
     return not any(str(call.this).lower() in _CALLS_OF_MANY_ROWS or is_volatile(call) for call in calls)
