@@ -360,12 +360,12 @@ def _refuse_of_streams(statement: Select | CreateView) -> None:
             where="in EMIT",
             fix="leave EMIT out; or read the stream itself: FROM x in place of FROM table(x)",
         )
-    for name in statement.settings:
+    for name in statement.settings if isinstance(statement, Select) else ():
         if name.lower() != "dialect":
             raise Unsupported(
-                f"{name} says nothing of a query over table(x), which is answered once",
+                f"{name} is a setting of streaming queries, and this one is answered once",
                 where="SETTINGS",
-                fix="leave it out; or read the stream itself: FROM x in place of FROM table(x)",
+                fix="leave it out",
             )
 
 

@@ -77,7 +77,7 @@ def test_what_a_container_of_dovetail_runs_exists(name: str) -> None:
     assert find_spec(module) is not None
 
 
-def test_what_is_built_here_is_asked_of_no_registry() -> None:
+def test_one_service_builds_the_image_that_the_others_take() -> None:
     assert OWN == ["spark", "worker", "serve", "registry"]
     policies = {name: SERVICES[name].get("pull_policy") for name in SERVICES}
     assert {name for name in SERVICES if policies[name] == "never"} == set(OWN) - {"spark"}

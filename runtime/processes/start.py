@@ -34,6 +34,7 @@ def exit_code_of(serve: Callable[[Settings], None]) -> int:
     except OSError as failure:
         if failure.filename is None:
             raise
+        _LOG.debug("ended by a file", exc_info=failure)
         print(EnvironmentFault(str(failure), where=str(failure.filename), fix=remedy(failure)), file=sys.stderr)
         return 1
     return 0

@@ -9,7 +9,15 @@ from dovetail.enrichment.dictionary_definitions import definition_of
 from dovetail.services.lsp.file_catalog import FileCatalog, NameChange
 from dovetail.services.session.assignment import assigned_rows
 from dovetail.services.session.functions import expect_new_meaning
-from dovetail.services.session.rows import changeable, filled_columns, in_dialect_of, matching, snapshot_for, writable
+from dovetail.services.session.rows import (
+    changeable,
+    filled_columns,
+    in_dialect_of,
+    matching,
+    snapshot_for,
+    with_columns,
+    writable,
+)
 from dovetail.services.session.table_as import table_of
 from dovetail.services.session.typed_rows import typed_rows
 from dovetail.services.session.views import expect_endless
@@ -139,6 +147,7 @@ def _written(statement: Insert | Update | Delete, catalog: FileCatalog) -> None:
         matching(catalog, stream, in_dialect_of(stream, statement))  # type: ignore[type-var] # either of the two
         return
     stream = writable(catalog, statement.stream)
+    statement = with_columns(stream.schema, statement)
     if statement.query is not None:
         query = snapshot_for(catalog, stream.schema.name, stream.rules, statement.query)
         filled_columns(stream.schema, statement.columns, query)

@@ -1,4 +1,4 @@
-"""The application: every route behind one gate, every error as an answer."""
+"""The application: every route behind the same middleware, every error as an answer."""
 
 from __future__ import annotations
 

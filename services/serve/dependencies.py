@@ -32,7 +32,9 @@ async def _service(request: Request) -> Service:
 
 
 async def _user(request: Request, roles: SecurityScopes, _token: Annotated[Any, Security(_TOKEN)]) -> User:
-    """Whoever asks, as the gate has found out; their role includes that of the route, or RequestRefused is raised."""
+    """Whoever asks, as the security middleware has found out. Raises RequestRefused where their role does not include
+    that of the route.
+    """
     found = request.state.user
     assert isinstance(found, User)
     for role in roles.scopes:

@@ -48,8 +48,7 @@ _ColumnCast = Callable[[pa.ChunkedArray, pa.DataType, str], pa.ChunkedArray]
 def insert(context: Context, statement: Insert) -> Done | Rows:
     stream = writable(context.catalog, statement.stream)
     schema = stream.schema
-    if statement.left_out:
-        statement = replace(statement, columns=_others(schema, statement.left_out), left_out=())
+    statement = with_columns(schema, statement)
     returning = _returning(context, stream, statement)
     if statement.query is not None:
         snapshot = snapshot_for(context.catalog, schema.name, stream.rules, statement.query)
@@ -60,13 +59,18 @@ def insert(context: Context, statement: Insert) -> Done | Rows:
     return done if returning is None else _returned(returning, stream, rows)
 
 
-def _others(schema: StreamSchema, left_out: Sequence[str]) -> tuple[str, ...]:
-    """The columns but for those left out. Raises UnknownName for one that there is not."""
+def with_columns(schema: StreamSchema, statement: Insert) -> Insert:
+    """The statement with the columns that ``* EXCEPT`` leaves. Raises UnknownName for one that there is not."""
+    if not statement.left_out:
+        return statement
     known = [column.name for column in schema.columns]
-    for name in left_out:
+    for name in statement.left_out:
         if name not in (*known, TIME):
             raise UnknownName(f'"{schema.name}" has no column "{name}"', where="INSERT", fix=suggestion(name, known))
-    return tuple(name for name in known if name not in left_out)
+    others = tuple(name for name in known if name not in statement.left_out)
+    if not others:
+        raise SqlError(f'no column of "{schema.name}" is left', where="INSERT", fix="leave fewer out")
+    return replace(statement, columns=others, left_out=())
 
 
 def insert_answer(context: Context, name: str, columns: Sequence[str], query: Snapshot) -> Done:

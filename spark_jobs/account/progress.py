@@ -19,7 +19,7 @@ from dovetail.spark_jobs.exchange import report
 from dovetail.spark_jobs.exchange.report import BatchReport
 from dovetail.spark_jobs.stages import late
 from dovetail.spark_jobs.stages.job import Job
-from dovetail.sql.catalog import WORKED_MS
+from dovetail.sql.catalog import WORKED_MS, WORKED_ROWS
 
 _LOG = logging.getLogger("dovetail.runner")
 
@@ -29,7 +29,7 @@ class Progress:
     """offsets   topic → partition → end of what committed batches have read
     batch     number of the last committed batch, -1 before the first
     batch_ms  how long it took
-    counts    sums over the batches since this start (``report.NAMES``, and WORKED_MS)
+    counts    sums over the batches since this start (``report.NAMES``, WORKED_MS and WORKED_ROWS)
     late      those of late rows, by the name of their input
     state     rows and bytes by level and bucket, of those that batches since this start have touched
     watermarks  by the name of an input whose event time is a time
@@ -81,6 +81,7 @@ class Account:
         self._skew.note(activity)
         self.progress.counts.update({name: counts[name] for name in report.NAMES})
         self.progress.counts[WORKED_MS] += batch.took_ms if counts[report.ROWS_IN] else 0
+        self.progress.counts[WORKED_ROWS] += counts[report.ROWS_IN]
         late_rows: Counter[str] = Counter()
         for counter, name in self._late_counters.items():
             late_rows[name] += counts[counter]

@@ -66,7 +66,10 @@ def grouping_sets(select: exp.Select, scope: Scope) -> GroupingSets:
         return GroupingSets((), ((),))
     listed = list(group.expressions)
     if group.args.get("all"):
-        listed = [item.unalias() for item in select.expressions if next(aggregates_in(item), None) is None]
+        listed = [
+            *(item.unalias() for item in select.expressions if next(aggregates_in(item), None) is None),
+            *listed,
+        ]
     found = GroupingSets.of(group, listed)
     return replace(found, keys=tuple(selected_item(key, select, scope, "GROUP BY") for key in found.keys))
 

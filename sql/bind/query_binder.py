@@ -22,7 +22,7 @@ from dovetail.sql.bind.from_clause.brackets import every_column, join_in_bracket
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.gap_fill import GapFillCall, gap_filled
 from dovetail.sql.bind.from_clause.sessions import SessionCall, in_sessions
-from dovetail.sql.bind.from_clause.windows import WindowCall, windowed, with_computed_time
+from dovetail.sql.bind.from_clause.windows import WindowCall, windowed, with_time
 from dovetail.sql.bind.named_columns import columns_of_alias, named_as, with_names
 from dovetail.sql.bind.reading import inlined_index, inlined_reading
 from dovetail.sql.bind.scope import Scope, place_of
@@ -198,7 +198,8 @@ class QueryBinder(ABC):
         rows = self._from(source, seeks)
         if isinstance(call, GapFillCall):
             return gap_filled(call, rows)
-        rows, time = with_computed_time(rows, call.time, self._expressions.value, call.place)
+        name = "SESSION" if isinstance(call, SessionCall) else "TUMBLE"
+        rows, time = with_time(rows, call.time, self._expressions.value, name, call.place)
         return windowed(call, rows, time) if isinstance(call, WindowCall) else in_sessions(call, rows, time)
 
     def derived(self, query: exp.Query, alias: str, outer: Scope | None = None) -> FromItem:

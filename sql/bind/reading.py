@@ -13,8 +13,9 @@ from dovetail.sql.bind.named_columns import with_names
 from dovetail.sql.bind.written.deduplicated import deduplicated
 from dovetail.sql.bind.written.qualifiers import is_cte, is_own
 from dovetail.sql.bind.written.rows_before import over_rows_before
-from dovetail.sql.bind.written.substreams import grouped_by_substreams
+from dovetail.sql.bind.written.substreams import in_substreams
 from dovetail.sql.bind.written.untranslated import as_written
+from dovetail.sql.bind.written.window_forms import refuse_window_forms
 from dovetail.sql.functions.dialects import DIALECTS
 from dovetail.sql.functions.own_functions import WithFunctions
 from dovetail.sql.functions.translate import Dialect
@@ -36,9 +37,10 @@ def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Que
     except SyntaxFault as slip:
         raise mended(slip, rules) from None
     if rules is Rules.TIMEPLUS:
-        query = grouped_by_substreams(over_rows_before(as_written(deduplicated(query.copy()))))
+        query = in_substreams(over_rows_before(as_written(deduplicated(query.copy()))))
     else:
         query = as_written(query)
+    refuse_window_forms(query)
     return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), dialect_of(rules, catalog)
 
 

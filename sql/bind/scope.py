@@ -126,7 +126,9 @@ class Scope:
         declared = DECLARATIONS.get(column.name)
         of_record = f"declare it: ALTER STREAM .. ADD COLUMN {column.name} {declared}"
         fix = of_record if declared else suggestion(column.name, set(known), nothing=_NO_COLUMNS)
-        if not column.table and (column.this.args.get("quoted") or (_is_compared_with(column) and "mean" not in fix)):
+        if not column.table and (
+            column.this.args.get("quoted") or (_is_compared_with(column) and not fix.startswith("did you mean"))
+        ):
             fix = f"{fix}; a text is written in single quotes: {exp.Literal.string(column.name).sql()}"
         raise UnknownName(what, where=where, fix=fix)
 

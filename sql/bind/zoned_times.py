@@ -11,6 +11,9 @@ from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.dialect import spelling
 from dovetail.sql.syntax.rules import Rules
 
+_LAST_NAME = re.compile(r"(?<!\s)\s++(?:as\s++)?[\"`]?(\w++)[\"`]?$", re.IGNORECASE)
+_UTC = ("utc", "etc/utc", "gmt")
+
 
 def zoned_times(query: exp.Expr, rules: Rules) -> Iterator[str]:
     """A line for each such item of the outermost SELECT. In the dialect of tables AT TIME ZONE gives a local time."""
@@ -18,15 +21,16 @@ def zoned_times(query: exp.Expr, rules: Rules) -> Iterator[str]:
         return
     for item in query.expressions:
         zone = _zone(item.unalias())
-        if isinstance(zone, exp.Literal) and zone.this != "UTC":
+        if isinstance(zone, exp.Literal) and zone.this.casefold() not in _UTC:
             written = _without_alias(item) or item.unalias().sql(dialect="clickhouse")
             yield f"{written} is a time, which is shown in UTC; to_string({written}) is its text in {zone.this}"
 
 
 def _without_alias(item: exp.Expr) -> str:
     """As it was written."""
-    alias = rf"\s+(?:as\s+)?[\"`]?{re.escape(item.alias)}[\"`]?$" if item.alias else "$"
-    return re.sub(alias, "", spelling(item), flags=re.IGNORECASE)
+    text = spelling(item)
+    found = _LAST_NAME.search(text) if item.alias else None
+    return text if found is None or found[1] != item.alias else text[: found.start()]
 
 
 def _zone(made: exp.Expr) -> exp.Expr | None:

@@ -156,7 +156,7 @@ class Actual(StrEnum):
     STOPPED = "stopped"
 
 
-WORKED_MS = "worked_ms"
+WORKED_MS, WORKED_ROWS = "worked_ms", "worked_rows"
 """Of the counts of a query: for how long it has worked on batches that had records."""
 RUNNER_GONE = "what ran it has gone"
 """Why a query is RECOVERING of which nobody has said anything since."""
@@ -203,8 +203,12 @@ class Query:
 
     @property
     def worked_s(self) -> float:
-        """The time that its records have taken, without that in which there were none."""
-        return float(self.progress.get("counts", {}).get(WORKED_MS, 0)) / 1000
+        """The time that its records have taken, without that in which there were none; by the rate of those whose time
+        was taken, where a former release counted the others.
+        """
+        counts = self.progress.get("counts", {})
+        timed = counts.get(WORKED_ROWS, 0)
+        return float(counts.get(WORKED_MS, 0)) / 1000 * counts.get("rows_in", timed) / timed if timed else 0.0
 
     @property
     def unmade(self) -> bool:
@@ -215,7 +219,8 @@ class Query:
 @dataclass(frozen=True)
 class Worker:
     """A process that runs lookup queries; ``address`` answers its health and metrics, ``queries`` names what it runs.
-    ``secrets`` are the names, without the values, of its variables that hold passwords of statements.
+    ``secrets`` are the names, without the values, of its variables that hold passwords of statements; None: of a former
+    release, which did not say.
 
     Times are as told by the worker: ``seen_ms`` is its last sign of life.
     """
@@ -227,7 +232,7 @@ class Worker:
     queries: tuple[str, ...] = ()
     started_ms: int = 0
     seen_ms: int = 0
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True)

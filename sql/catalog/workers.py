@@ -14,7 +14,7 @@ from dovetail.sql.catalog.records import Worker
 def put(connection: Connection, worker: Worker) -> None:
     """The worker as it is now, in the place of what was known of it."""
     remove(connection, worker.id)
-    lists = {"queries": list(worker.queries), "secrets": list(worker.secrets)}
+    lists = {"queries": list(worker.queries), "secrets": None if worker.secrets is None else list(worker.secrets)}
     connection.execute(WORKERS.insert().values(asdict(worker) | lists))
 
 
@@ -24,7 +24,8 @@ def seen(connection: Connection, since_ms: int) -> list[Worker]:
 
 
 def _worker(row: RowMapping) -> Worker:
-    return Worker(**{**row, "queries": tuple(row["queries"]), "secrets": tuple(row["secrets"] or ())})
+    secrets = None if row["secrets"] is None else tuple(row["secrets"])
+    return Worker(**{**row, "queries": tuple(row["queries"]), "secrets": secrets})
 
 
 def remove(connection: Connection, worker_id: str) -> None:

@@ -97,7 +97,8 @@ def rows_of(node: Node) -> exp.Select:
 def _scan(node: Scan) -> exp.Select:
     rows = _read(node.stream.name, node.columns)
     if node.rekeyed:
-        rows = _last_of(rows, [node.internal(name) for name in node.stream.primary_key], [])
+        version = [SortKey(node.internal(node.stream.version), descending=True)] if node.stream.version else []
+        rows = _last_of(rows, [node.internal(name) for name in node.stream.primary_key], version)
     return rows if node.where is None else _where(rows, node.where.tree.copy())
 
 
@@ -340,11 +341,11 @@ def _key(node: Node) -> tuple[str, ...] | None:
 
 
 def _last_of(rows: exp.Select, by: Sequence[exp.Expr | str], order: Sequence[SortKey]) -> exp.Select:
-    """Of the rows that agree in ``by`` the first in ``order``; without one that which came last."""
+    """Of the rows that agree in ``by`` the first in ``order``, and of several that which came last."""
     keys = [_column(one) if isinstance(one, str) else one.copy() for one in by]
     numbered = _with(rows, [exp.alias_(exp.Window(this=exp.RowNumber()), _name(_ARRIVED))])
     made = exp.Select(expressions=[exp.Star(except_=[_name(_ARRIVED)])]).from_(_item(numbered), copy=False)
-    terms = _terms(order) or [exp.Ordered(this=_column(_ARRIVED), desc=True)]
+    terms = [*_terms(order), exp.Ordered(this=_column(_ARRIVED), desc=True)]
     window = exp.Window(this=exp.RowNumber(), partition_by=keys, order=exp.Order(expressions=terms))
     made.set("qualify", exp.Qualify(this=exp.EQ(this=window, expression=exp.Literal.number(1))))
     return made

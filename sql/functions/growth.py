@@ -60,7 +60,7 @@ def expect_alike(made: exp.Expr, written: exp.Expr, place: str) -> None:
     """Raises SqlError for a translation that is out of proportion to what was ``written``."""
     if _size(made, LARGEST_SMALL) <= LARGEST_SMALL:
         return
-    most = LARGEST_SMALL + MOST_TIMES * _size(written, MOST_PARTS)
+    most = LARGEST_SMALL + MOST_TIMES * sum(1 for _ in written.walk())
     if _size(made, most) > most:
         raise outgrown(place)
 

@@ -17,6 +17,7 @@ from dovetail.joins.aggregates.aggregation import Closing
 from dovetail.joins.dataflow.ports import Watermark
 from dovetail.sql.plan.event_times import clocked, with_watermark
 from dovetail.sql.plan.nodes import Aggregate, ArrayJoin, EventTimeOrigin, Map, Node, Sessions, StaticJoin, rebuilt
+from dovetail.sql.plan.nodes.window_column import WindowColumn
 from dovetail.sql.plan.properties import source_of
 from dovetail.sql.plan.union_clocks import why_union_is_timeless
 from dovetail.sql.query_settings import QuerySettings
@@ -37,7 +38,7 @@ def closing(node: Aggregate, settings: QuerySettings, once: bool) -> Aggregate:
         return node
     node = replace(node, input=_timed(node.input))
     windows = {key: node.input.window_column(key) for key in node.by}
-    for key, window in windows.items():
+    for key, window in sorted(windows.items(), key=lambda one: not _is_end_of_months(one[1])):
         length = None if window is None else window.windows.size_ms
         beside = window is None and any(windows.values())
         found = _closed_by(node.input, key, settings, once, length, beside_window=beside)
@@ -45,6 +46,11 @@ def closing(node: Aggregate, settings: QuerySettings, once: bool) -> Aggregate:
             timed, shift = found
             return replace(node, input=timed, closing=Closing(key, shift), closed=once)
     return node
+
+
+def _is_end_of_months(window: WindowColumn | None) -> bool:
+    """Their ends say when windows of the calendar close; their starts, which are of no one length, do so later."""
+    return window is not None and window.windows.months is not None and not window.is_start
 
 
 def followed(node: Node, key: str, settings: QuerySettings) -> tuple[Node, Closing] | None:

@@ -94,6 +94,11 @@ def as_written(functions: Mapping[str, Callable[..., Any]], names: Collection[st
     return {name: made for name, made in functions.items() if name in names}
 
 
+def without_distribution(clauses: Mapping[TokenType, Callable[..., Any]]) -> dict[TokenType, Callable[..., Any]]:
+    """The clauses of a parser without DISTRIBUTE BY: its place in the tree is that of PARTITION BY."""
+    return {token: read for token, read in clauses.items() if token != TokenType.DISTRIBUTE_BY}
+
+
 def too_deep() -> SqlError:
     """A statement whose brackets, or terms of AND and OR, are more than can be followed."""
     return SqlError(
@@ -443,7 +448,7 @@ class DovetailParser(QueryParser, ClickHouseParser):
     }
     FUNC_TOKENS: ClassVar[set[TokenType]] = {*ClickHouseParser.FUNC_TOKENS, TokenType.SESSION}
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
-        **ClickHouseParser.QUERY_MODIFIER_PARSERS,
+        **without_distribution(ClickHouseParser.QUERY_MODIFIER_PARSERS),
         TokenType.PARTITION_BY: lambda self: ("distribute", self._parse_substreams()),
     }
     COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True

@@ -15,7 +15,7 @@ from sqlglot.dialects.risingwave import RisingWave
 from sqlglot.parsers.risingwave import RisingWaveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dovetail.sql.syntax.dialect import PARAMETERS, QueryParser
+from dovetail.sql.syntax.dialect import PARAMETERS, QueryParser, without_distribution
 from dovetail.sql.syntax.unnest_joins import (
     array_join,
     joined_alone,
@@ -96,13 +96,13 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
         TokenType.DPIPE_SLASH: lambda self: exp.Cbrt(this=self._parse_term()),
     }
 
-    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr | None]]] = PARAMETERS
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
-        **RisingWaveParser.QUERY_MODIFIER_PARSERS,
+        **without_distribution(RisingWaveParser.QUERY_MODIFIER_PARSERS),
         TokenType.PARTITION_BY: lambda self: self.refuse(
             "PARTITION BY of a query is for streams, which it cuts", fix="GROUP BY k; of a window OVER (PARTITION BY k)"
         ),
     }
+    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr | None]]] = PARAMETERS
     """Where a value begins: behind one a colon is of ``array[2:3]``, and a question mark an operator of JSON."""
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:

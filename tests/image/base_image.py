@@ -1,9 +1,8 @@
-"""The base image of ``docker/Dockerfile``, made of Debian's packages where no registry of images is reached.
+"""The base image of ``docker/Dockerfile``, made of Debian's packages, for Podman without Docker.
 
 It has what ``python:<version>-slim-<release>`` has: Debian without recommendations, and ``python`` and ``pip`` first on
-the path, in ``/usr/local``. The Python is the one of that release of Debian. Packages come from wherever apt and pip of
-this machine have them from: their settings, and the certificates that this machine trusts besides Debian's, are copied
-into it.
+the path, in ``/usr/local``. The Python is the one of that release of Debian. apt and pip are set up as on the host,
+with the certificates that it has besides Debian's.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Podman(Engine):
                 self._build(_STAND_INS, "Dockerfile", service["image"], f"--target={name}", "--layers", *arguments)
 
     def _build(self, context: Path, dockerfile: str, image: str, *options: str) -> None:
-        # In a plain chroot, and with the network of this machine: a registry may be reached from there alone.
+        # In a plain chroot with the host's network, as apt and pip of the host are set up.
         place = ["--isolation=chroot", "--network=host", *self._limits, "--pull=never"]
         words = [f"--tag={image}", f"--file={context / dockerfile}", *options]
         run(*self.tool, "build", "--quiet", *place, *words, str(context))

@@ -19,7 +19,12 @@ class Members(BaseModel, extra="forbid", strict=True):
     def read(cls: type[T], body: bytes) -> T:
         """Raises RequestRefused where it is no JSON object, has another member, or one of another type."""
         try:
-            return cls.model_validate(orjson.loads(body))
+            found = orjson.loads(body)
+            if isinstance(found, dict) and (
+                other := next((name for name in found if name not in cls.model_fields), None)
+            ):
+                raise cls._unknown(other)
+            return cls.model_validate(found)
         except orjson.JSONDecodeError as failure:
             where = f"body, line {failure.lineno}, column {failure.colno}"
             raise RequestRefused(f"the body is no JSON: {failure.msg}", where=where, fix=cls._form()) from None
@@ -33,9 +38,6 @@ class Members(BaseModel, extra="forbid", strict=True):
             what = f"the body is a JSON {_kind(first['input'])}, and an object is expected"
             return RequestRefused(what, where="body", fix=cls._form())
         name = str(first["loc"][0])
-        if first["type"] == "extra_forbidden":
-            what, fix = f"the body has a member {name!r}, which means nothing here", "its members are: "
-            return RequestRefused(what, where="body", fix=fix + ", ".join(cls.model_fields))
         if first["type"] == "bool_type":
             return RequestRefused(
                 f'the member "{name}" is neither true nor false', where="body", fix="give one of them"
@@ -43,7 +45,15 @@ class Members(BaseModel, extra="forbid", strict=True):
         field = cls.model_fields[name]
         [example] = field.examples or [None]
         fix = f"send {orjson.dumps({name: example}).decode()}: {field.description}"
-        return RequestRefused(f'the member "{name}" is no {field.title}', where="body", fix=fix)
+        what = (
+            f'there is no member "{name}"' if first["type"] == "missing" else f'the member "{name}" is no {field.title}'
+        )
+        return RequestRefused(what, where="body", fix=fix)
+
+    @classmethod
+    def _unknown(cls, name: str) -> RequestRefused:
+        what, fix = f"the body has a member {name!r}, which means nothing here", "its members are: "
+        return RequestRefused(what, where="body", fix=fix + ", ".join(cls.model_fields))
 
     @classmethod
     def _form(cls) -> str:

@@ -17,12 +17,12 @@ def expect_password_in_workers(context: Context, definition: Definition) -> None
     """Raises SourceRefused where a worker lacks the variable. One that starts later says so itself, in SHOW QUERIES."""
     variable = definition.source.parameters.get("password_env")
     workers = live_workers(context.catalog, context.now_ms) if variable is not None else []
-    if lacking := [worker.id for worker in workers if variable not in worker.secrets]:
+    if lacking := [worker.id for worker in workers if worker.secrets is not None and variable not in worker.secrets]:
         raise SourceRefused(
             f"the environment variable {variable} with the password is not set in the worker",
             where=f'dictionary "{definition.name}", {", ".join(lacking)}',
-            fix=f"export {variable}=.., then run: dovetail up, which starts the worker again with it; a worker that "
-            "runs elsewhere has to be started again there; PASSWORD FILE 'path' needs no new start",
+            fix=f"export {variable}=.., then run: dovetail up, which starts worker and HTTP server again with it; "
+            "a worker that runs elsewhere has to be started again there; PASSWORD FILE 'path' needs no new start",
         )
 
 
@@ -40,4 +40,4 @@ def is_only_in_workers(context: Context, definition: Definition) -> bool:
     if variable is None or variable in os.environ:
         return False
     workers = live_workers(context.catalog, context.now_ms)
-    return bool(workers) and all(variable in worker.secrets for worker in workers)
+    return bool(workers) and all(variable in (worker.secrets or ()) for worker in workers)

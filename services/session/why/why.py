@@ -136,9 +136,9 @@ def _answer(statement: Why, found: Traced) -> Rows:
 def _first_of_each(lines: pa.Table, most: int) -> pa.Table:
     """At most so many lines of each stream, in their order."""
     seen: Counter[str] = Counter()
-    kept = []
+    kept: list[int] = []
     for place, stream in enumerate(lines.column("stream").to_pylist()):
         seen[stream] += 1
         if seen[stream] <= most:
             kept.append(place)
-    return lines.take(kept)
+    return lines.take(pa.array(kept, pa.int64()))

@@ -67,7 +67,7 @@ from dovetail.services.worker.query.pulse import Pulse
 from dovetail.services.worker.query.standstill import Standstill
 from dovetail.services.worker.query.worker_settings import WorkerSettings
 from dovetail.services.worker.tables.lookup_tables import Tables
-from dovetail.sql.catalog import WORKED_MS, Actual, Catalog, Query
+from dovetail.sql.catalog import WORKED_MS, WORKED_ROWS, Actual, Catalog, Query
 from dovetail.sql.planner import stream_of
 from dovetail.sql.syntax.redact import redacted
 
@@ -306,7 +306,7 @@ class LookupQuery:
         if counts[ROWS_IN] > self._said[ROWS_IN]:
             self._worked_s += max(now_s - self._counted_s, self.lanes.batch_ms() / 1000)
         self._counted_s = now_s
-        return counts + Counter({WORKED_MS: round(self._worked_s * 1000)})
+        return counts + Counter({WORKED_MS: round(self._worked_s * 1000), WORKED_ROWS: counts[ROWS_IN]})
 
     def _known_workers(self, query: Query) -> frozenset[str] | None:
         """Of many that have reported, those of which more may come; None: they are few."""

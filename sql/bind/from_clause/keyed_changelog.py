@@ -45,6 +45,8 @@ def is_changelog_by(schema: StreamSchema, call: ChangelogCall, place: str) -> bo
 
     Raises Unsupported for other keys: of rows that share one the last is not known.
     """
+    if call.keys:
+        _check_keys(call.name, call.keys, {column.name for column in schema.columns}, place)
     if schema.kind is Kind.APPEND or call.late_rows_dropped:
         return False
     if call.keys and not (schema.primary_key and set(schema.primary_key) <= set(call.keys)):
@@ -75,6 +77,8 @@ def keyed_rows(item: FromItem, call: ChangelogCall, place: str) -> FromItem:
             f'"{name}" is no stream of versions, so none of its rows is late', where=place, fix=f"changelog({name}, k)"
         )
     columns = {column.name: column.internal for column in item.scope.columns}
+    if call.keys:
+        _check_keys(name, call.keys, columns, place)
     if item.node.updates:
         by = {columns.get(key) for key in call.keys}
         if not by or any(set(unique) <= by for unique in item.node.unique_keys):
@@ -95,6 +99,14 @@ def keyed_rows(item: FromItem, call: ChangelogCall, place: str) -> FromItem:
 def keyed_content(item: FromItem, call: ChangelogCall, place: str) -> FromItem:
     """Rows that are all there, in an order: the last of each key."""
     columns = {column.name: column.internal for column in item.scope.columns}
+    if call.late_rows_dropped:
+        raise Unsupported(
+            f'which rows of "{call.name}" were late is not known of what it holds now',
+            where=place,
+            fix=f"changelog(table({call.name}), k)",
+        )
+    if not call.keys and item.node.unique_keys:
+        return item
     _check_keys(call.name, call.keys, columns, place)
     return replace(item, node=Keyed(item.node, tuple(columns[key] for key in call.keys)))
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from dovetail.changelog.errors import SqlError
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.from_clause.windows import as_table, check_length, name_of, time_of, window_columns, with_bounds
-from dovetail.sql.bind.scope import place_of
+from dovetail.sql.bind.scope import Visible, place_of
 from dovetail.sql.plan.nodes import Sessions
 from dovetail.sql.syntax.intervals import milliseconds
 
@@ -56,8 +56,8 @@ class SessionCall:
         return name_of(self.source)
 
 
-def in_sessions(call: SessionCall, from_item: FromItem, column: exp.Column) -> FromItem:
-    """``from_item``, the source of ``call``, in sessions of the time in ``column``."""
-    time, start, end = window_columns(from_item, column, "SESSION", call.place)
+def in_sessions(call: SessionCall, from_item: FromItem, time: Visible) -> FromItem:
+    """``from_item``, the source of ``call``, in sessions by ``time``."""
+    start, end = window_columns(from_item, time, call.place)
     node = Sessions(from_item.node, time.internal, call.gap_ms, call.longest_ms, start, end, place=call.place)
     return with_bounds(from_item, node, time)

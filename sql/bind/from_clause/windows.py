@@ -1,11 +1,9 @@
 """TUMBLE and HOP in FROM: their arguments, and the rows of a FROM item in windows.
 
 TUMBLE(t, time, size [, offset])   HOP(t, time, slide, size [, offset])     RisingWave
-Sizes and slides of months, quarters and years are of the calendar.
-
 tumble(s [, time], size)   hop(s [, time], slide, size)     Timeplus; without a time over _tp_time
 
-The time is a column, or computed from some.
+The time is a column, or computed from some. Sizes and slides of months, quarters and years are of the calendar.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from dovetail.changelog.wording import type_words
 from dovetail.sql.bind.from_clause.from_item import FromItem
 from dovetail.sql.bind.scope import Scope, Visible, place_of
 from dovetail.sql.expressions.expression import Expr
+from dovetail.sql.plan.column_names import unused
 from dovetail.sql.plan.maps import identity
 from dovetail.sql.plan.nodes import Map, Scan, Sessions, Window
 from dovetail.sql.plan.window_shape import WindowShape
@@ -35,6 +34,9 @@ _FORMS = {
     "tumble": "TUMBLE(stream, time, INTERVAL '1' MINUTE) or tumble(stream, time, 1m)",
     "hop": "HOP(stream, time, INTERVAL '10' SECOND, INTERVAL '1' MINUTE): the slide, then the size",
 }
+
+
+_OF_MONTHS = {"tumble": "tumble(s, at, INTERVAL 1 MONTH)", "hop": "hop(s, at, INTERVAL 1 MONTH, INTERVAL 1 QUARTER)"}
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class WindowCall:
     def of(table: exp.Expr) -> WindowCall:
         """Raises SqlError for arguments that are not as above."""
         name, place = function_name(table.this), place_of(table, "FROM")
-        arguments = list(table.this.expressions)
-        lengths = [milliseconds(_length_in(argument)) for argument in arguments]
+        arguments = list(map(_length_in, table.this.expressions))
+        lengths = [milliseconds(argument) for argument in arguments]
         given = [length for length in lengths if length is not None]
         names = [argument for argument, length in zip(arguments, lengths, strict=True) if length is None]
         wanted = 1 if name == "tumble" else 2
@@ -60,6 +62,12 @@ class WindowCall:
             source, *named = arguments[:-wanted]
             return WindowCall(
                 as_table(source, name, place, _FORMS[name]), time_of([source, *named]), of_calendar, place
+            )
+        if any(months(argument) is not None for argument in arguments):
+            raise SqlError(
+                f"months have no fixed length: {name.upper()} takes them for all of its lengths, and without an offset",
+                where=place,
+                fix=_OF_MONTHS[name],
             )
         if (
             lengths[: len(names)] != [None] * len(names)
@@ -105,26 +113,31 @@ def time_of(names: Sequence[exp.Expr]) -> exp.Expr:
     return names[1] if len(names) == 2 else exp.column(TIME)
 
 
-def with_computed_time(
-    from_item: FromItem, time: exp.Expr, value: Callable[[exp.Expr, Scope, str], exp.Expr], place: str
-) -> tuple[FromItem, exp.Column]:
-    """The rows with the time of their windows, and the column that holds it: one of theirs, or a computed one, which is
-    no part of ``*``.
+def with_time(
+    from_item: FromItem, time: exp.Expr, value: Callable[[exp.Expr, Scope, str], exp.Expr], name: str, place: str
+) -> tuple[FromItem, Visible]:
+    """The rows with the time of the windows of ``name``, and the column that holds it: one of theirs, or a computed
+    one, which nothing else can name.
     """
-    if isinstance(time, exp.Column):
-        return from_item, time
-    tree = Expr.over(value(time, from_item.scope, "FROM"), from_item.scope.seen_with(from_item.node.schema), place)
+    scope = from_item.scope
+    for column in time.find_all(exp.Column):
+        refuse_time_of_arrival(from_item, scope.find(column, "FROM"), name, place)
+    known = scope.find(time, "FROM") if isinstance(time, exp.Column) else None
+    if known is not None and pa.types.is_timestamp(known.type):
+        return from_item, known
+    tree = Expr.over(value(time, scope, "FROM"), scope.seen_with(from_item.node.schema), place)
     if not pa.types.is_timestamp(tree.type):
+        shown = f'"{time.name}"' if isinstance(time, exp.Column) else time.sql(dialect="clickhouse")
         raise SqlError(
-            f"windows are of time, and {time.sql(dialect='clickhouse')} is {type_words(tree.type)}",
+            f"windows are of time, and {shown} is {type_words(tree.type)}",
             where=place_of(time, "FROM"),
-            fix="to_time(x) of a text or a number",
+            fix="name a column of type datetime64(3) or timestamp; or to_time(x) of a text or a number",
         )
-    of = from_item.scope.columns[0]
+    of = scope.columns[0]
     prefix = of.internal.removesuffix(of.name)
-    made = Visible(of.table, _COMPUTED, f"{prefix}{_COMPUTED}", tree.type, starred=False)
-    node = Map(from_item.node, (*identity(from_item.node), (made.internal, tree)))
-    return replace(from_item, node=node, scope=from_item.scope + Scope((made,))), exp.column(_COMPUTED, table=of.table)
+    made = unused(_COMPUTED, {column.name for column in scope.columns}, mark="_")
+    node = Map(from_item.node, (*identity(from_item.node), (f"{prefix}{made}", tree)))
+    return replace(from_item, node=node), Visible(of.table, made, f"{prefix}{made}", tree.type)
 
 
 def check_length(length: Decimal, of: str, place: str, form: str) -> None:
@@ -148,9 +161,9 @@ def as_table(source: exp.Expr, name: str, place: str, form: str) -> exp.Table:
     raise SqlError(f"{name.upper()} takes the name of a stream", where=place, fix=form)
 
 
-def windowed(call: WindowCall, from_item: FromItem, column: exp.Column) -> FromItem:
-    """``from_item``, the source of ``call``, in windows of the time in ``column``."""
-    time, start, end = window_columns(from_item, column, "TUMBLE", call.place)
+def windowed(call: WindowCall, from_item: FromItem, time: Visible) -> FromItem:
+    """``from_item``, the source of ``call``, in windows of ``time``."""
+    start, end = window_columns(from_item, time, call.place)
     check_units(call, time)
     node = Window(from_item.node, time.internal, call.windows, start, end)
     return with_bounds(from_item, node, time)
@@ -169,22 +182,13 @@ def check_units(call: WindowCall, time: Visible) -> None:
         )
 
 
-def window_columns(from_item: FromItem, column: exp.Column, name: str, place: str) -> tuple[Visible, str, str]:
-    """The time of windows, and the internal names of their bounds. Raises SqlError for what is no event time."""
-    time = from_item.scope.find(column, "FROM")
-    kind = from_item.node.schema.field(time.internal).type
-    if not pa.types.is_timestamp(kind):
-        raise SqlError(
-            f'windows are of time, and "{time.name}" is {type_words(kind)}',
-            where=place_of(column, "FROM"),
-            fix="name a column of type datetime64(3) or timestamp",
-        )
-    refuse_time_of_arrival(from_item, time, name, place)
+def window_columns(from_item: FromItem, time: Visible, place: str) -> tuple[str, str]:
+    """The internal names of the bounds of windows of ``time``. Raises SqlError where the rows have such columns."""
     for bound in (START, END):
         if from_item.scope.has(bound):
             raise SqlError(f'"{time.table}" has a column "{bound}" already', where=place, fix="rename it in a subquery")
     prefix = time.internal.removesuffix(time.name)
-    return time, f"{prefix}{START}", f"{prefix}{END}"
+    return f"{prefix}{START}", f"{prefix}{END}"
 
 
 def with_bounds(from_item: FromItem, node: Window | Sessions, time: Visible) -> FromItem:

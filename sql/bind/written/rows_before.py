@@ -1,7 +1,7 @@
-"""lag() and lags() of Timeplus without OVER: of the rows that arrived before, in the stream that PARTITION BY makes.
+"""lag() and lags() of Timeplus without OVER: of the rows that arrived before.
 
-lag(v, 2) .. PARTITION BY k      lag(v, 2) OVER (PARTITION BY k ORDER BY _tp_sn)
-lags(v, 1, 3)                    [lag(v, 1) OVER (..), lag(v, 2) OVER (..), lag(v, 3) OVER (..)]
+lag(v, 2)          lag(v, 2) OVER (ORDER BY _tp_sn)
+lags(v, 1, 3)      [lag(v, 1) OVER (..), lag(v, 2) OVER (..), lag(v, 3) OVER (..)]
 
 Rows arrive in the order of ``_tp_sn``; where a subquery has not kept it, of ``_tp_time``. Of groups of windows the one
 before is that of the window before.
@@ -9,12 +9,14 @@ before is that of the window before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from dovetail.changelog.errors import SqlError, Unsupported
 from dovetail.changelog.schema import SEQUENCE, TIME
+from dovetail.sql.bind.aggregates import selected_item
 from dovetail.sql.bind.scope import Scope, place_of
-from dovetail.sql.bind.written.substreams import SUBSTREAMS
 from dovetail.sql.syntax.calls import function_name
 
 _IN_ORDER = "in the order of arrival"
@@ -26,52 +28,60 @@ _FORM = "lags(v, 1, 3): the first and the last distance, then what stands for no
 def over_rows_before(query: exp.Query) -> exp.Query:
     """The query with a window around each such call. Raises SqlError for arguments that lags() does not take."""
     for select in query.find_all(exp.Select):
-        keys = select.args.get(SUBSTREAMS)
-        for call in [call for item in select.expressions for call in item.find_all(exp.Lag, exp.Anonymous)]:
-            if call.find_ancestor(exp.Select) is not select or isinstance(_around(call), exp.Window):
+        clauses = [*select.expressions, *filter(None, [select.args.get("qualify")])]
+        calls = [call for clause in clauses for call in clause.find_all(exp.Lag, exp.Anonymous)]
+        # Those within others first: each is copied into its window.
+        for call in reversed(calls):
+            whole = _with_options(call)
+            if call.find_ancestor(exp.Select) is not select or isinstance(whole.parent, exp.Window):
                 continue
-            by = [key.copy() for key in keys.expressions] if keys is not None else []
             if isinstance(call, exp.Lag):
-                call.replace(_in_order(call, by))
+                whole.replace(over_arrival(whole))
             elif function_name(call) == "lags":
-                lags = [_in_order(lag, by) for lag in _lags(call)]
-                call.replace(exp.Array(expressions=lags))
+                call.replace(exp.Array(expressions=[over_arrival(lag) for lag in _lags(call)]))
     return query
 
 
-def ordered_by_arrival(select: exp.Select, scope: Scope, *, grouped: bool) -> None:
-    """Has the windows that ``over_rows_before`` made in ``select`` their order. Raises Unsupported where rows have
-    none.
-    """
-    for window in select.find_all(exp.Window):
-        if not window.meta.pop(_IN_ORDER, False):
-            continue
-        group = select.args.get("group")
-        bounds = [key for key in (group.expressions if group else ()) if key.name in _WINDOW_BOUNDS]
-        known = [] if grouped else [exp.column(name) for name in (SEQUENCE, TIME) if scope.has(name)]
-        order = bounds if grouped else known
-        if not order:
-            raise Unsupported(
-                f"{window.this.sql(dialect='clickhouse')} is of the row that arrived before, and these rows have no "
-                "order of arrival",
-                where=place_of(window, "SELECT"),
-                fix=f"select {TIME} in the subquery or the view; or say the order: lag(v) OVER (ORDER BY t)",
-            )
-        window.set("order", exp.Order(expressions=[exp.Ordered(this=order[0].copy())]))
-
-
-def _around(call: exp.Expr) -> exp.Expr | None:
-    """What stands around a call, IGNORE NULLS and FILTER apart."""
-    around = call.parent
-    while isinstance(around, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-        around = around.parent
-    return around
-
-
-def _in_order(call: exp.Expr, by: list[exp.Expr]) -> exp.Window:
+def over_arrival(call: exp.Expr, by: Sequence[exp.Expr] = ()) -> exp.Window:
+    """The call over rows in the order in which they arrived, which ``ordered_by_arrival`` fills in."""
     window = exp.Window(this=call.copy(), partition_by=[key.copy() for key in by])
     window.meta[_IN_ORDER] = True
     return window
+
+
+def ordered_by_arrival(select: exp.Select, scope: Scope, *, grouped: bool) -> None:
+    """Has the windows of ``over_arrival`` in ``select`` their order. Raises Unsupported where rows have none."""
+    for window in select.find_all(exp.Window):
+        if window.find_ancestor(exp.Select) is not select or not window.meta.pop(_IN_ORDER, False):
+            continue
+        order = next(iter(_window_bounds(select, scope) if grouped else _arrival(scope)), None)
+        if order is None:
+            raise Unsupported(
+                "rows are taken as they arrived, and these have no order of arrival",
+                where=place_of(window.this, "SELECT"),
+                fix=f"select {TIME} in the subquery or the view; or say the order: lag(v) OVER (ORDER BY t)",
+            )
+        window.set("order", exp.Order(expressions=[exp.Ordered(this=order.copy())]))
+
+
+def _arrival(scope: Scope) -> list[exp.Expr]:
+    """The columns that tell when a row arrived. Of a join there are several, of which none does."""
+    named = [[column for column in scope.columns if column.name == name] for name in (SEQUENCE, TIME)]
+    return [exp.column(found[0].name, table=found[0].table or None) for found in named if len(found) == 1]
+
+
+def _window_bounds(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+    """The keys of groups that are bounds of windows."""
+    group = select.args.get("group")
+    keys = [selected_item(key, select, scope, "GROUP BY") for key in (group.expressions if group else ())]
+    return [key for key in keys if isinstance(key, exp.Column) and key.name in _WINDOW_BOUNDS]
+
+
+def _with_options(call: exp.Expr) -> exp.Expr:
+    """The call with the IGNORE NULLS and FILTER around it."""
+    while isinstance(call.parent, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        call = call.parent
+    return call
 
 
 def _lags(call: exp.Anonymous) -> list[exp.Expr]:

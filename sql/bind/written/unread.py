@@ -173,6 +173,7 @@ _OF_OTHERS: Mapping[tuple[type[exp.Expr], str], tuple[str, str]] = {
 }
 """Forms, and parts of forms, that others have: what they are called, and what serves in their place."""
 _WORDS = {
+    "distribute": "PARTITION BY",
     "sample": "SAMPLE",
     "pivots": "PIVOT",
     "locks": "FOR UPDATE",

@@ -39,12 +39,7 @@ def gaps_between_windows(plan: Output | Node) -> Iterator[str]:
     """A line for each HOP whose windows do not meet."""
     for node in walk(plan):
         if isinstance(node, Window) and node.windows.slide_ms > node.windows.size_ms:
-            size, slide = _seconds(node.windows.size_ms), _seconds(node.windows.slide_ms)
             yield (
-                f"windows of {size} every {slide} leave out the rows between them: the first interval of hop() is the "
+                f"windows of {node.windows} leave out the rows between them: the first interval of hop() is the "
                 "slide, the second the size"
             )
-
-
-def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:g} s"

@@ -53,7 +53,8 @@ def emit_within(cursor: Cursor) -> Emit:
     """The EMIT clause of a query in brackets. Raises Unsupported for one that says which rows come out of it."""
     offset = cursor.offset
     emit = emit_clause(cursor)
-    if emit.policy not in _OF_WHEN or emit.delay_ms is not None or emit.timeout_ms is not None:
+    others = emit.delay_ms, emit.timeout_ms, emit.max_span_ms, emit.repeat or None
+    if emit.policy not in _OF_WHEN or any(one is not None for one in others):
         cursor.fail(
             "EMIT of a query in brackets says when alone: PERIODIC, or ON UPDATE",
             fix="put it at the end of the statement; or give the query a view of its own, with its EMIT",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import NoReturn
 
 from sqlglot import Dialect, exp
@@ -103,17 +104,20 @@ def _query(cursor: Cursor) -> tuple[Readings, Emit | None]:
     A subquery hands on its changes as they come, whatever its own EMIT says of when.
     """
     tokens: list[Token] = []
-    emit, depth, bracketed = None, 0, cursor.at("(")
+    emit, depth, around = None, 0, 0
     while not cursor.done:
+        if at_emit(cursor) and depth == 0 and emit is not None:
+            cursor.fail("a query has one EMIT", fix="leave one of the two out")
         if depth == 0 and (at_emit(cursor) or at_settings(cursor)):
             break
         if at_emit(cursor):
             within = emit_within(cursor)
-            around = bracketed and depth == 1 and cursor.at(")") and cursor.word(1) in ("", "SETTINGS")
-            emit = within if around else emit
+            emit = within if depth == around and _ends(cursor, depth) else emit
             continue
         depth += (cursor.word() == "(") - (cursor.word() == ")")
         tokens.append(cursor.advance())
+        # So many brackets are open that have been since the first token.
+        around = depth if len(tokens) == depth else min(around, depth)
     if not tokens:
         cursor.fail(f"expected SELECT or WITH, found {cursor.found}")
     readings = Readings(OnDemand(partial(_read, cursor.copy(), tokens)))
@@ -122,6 +126,11 @@ def _query(cursor: Cursor) -> tuple[Readings, Emit | None]:
         # The places of parameters are those of both dialects.
         dict(readings.by_rules)
     return readings, emit
+
+
+def _ends(cursor: Cursor, depth: int) -> bool:
+    """Whether the query ends behind the brackets that are open."""
+    return all(cursor.word(ahead) == ")" for ahead in range(depth)) and cursor.word(depth) in ("", "SETTINGS", "EMIT")
 
 
 def _read(at: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlError:
@@ -174,10 +183,16 @@ def _expression_in(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Exp
 
 
 def _tokens_again(script: str, tokens: list[Token], dialect: Dialect) -> list[Token]:
-    """The text of ``tokens`` as another dialect cuts it, at the same places of the script."""
+    """The text of ``tokens`` as another dialect cuts it, at the same places of the script; what was taken out from
+    between them stays blank.
+    """
     start, end = tokens[0].start, tokens[-1].end + 1
+    text = list(script[start:end])
+    for before, after in pairwise(tokens):
+        if re.match(r"\s*EMIT\b", between := script[before.end + 1 : after.start], re.IGNORECASE):
+            text[before.end + 1 - start : after.start - start] = " " * len(between)
     try:
-        again = dialect.tokenize(script[start:end])
+        again = dialect.tokenize("".join(text))
     except TokenError:
         what = "a quote or a comment here is never closed for tables"
         raise fault_at(script, start, what, fix="close it; a quote in a text is written ''") from None

@@ -189,6 +189,8 @@ def test_whoever_accepts_no_form_of_the_answer_is_told_which_there_are(world: Wo
         ("{", "application/json", 400, "no JSON"),
         ("[]", "application/json", 400, "a JSON array"),
         ('{"sql": 1}', "application/json", 400, '"sql" is no text'),
+        ('{"query": "SELECT 1"}', "application/json", 400, "has a member 'query'"),
+        ("{}", "application/json", 400, 'there is no member "sql"'),
         ('{"sql": "SHOW VIEWS", "agre": true}', "application/json", 400, "'agre'"),
         ('{"sql": "SHOW VIEWS", "agree": "yes"}', "application/json", 400, "neither true nor false"),
         ('{"sql": "SELECT \\u0000"}', "application/json", 400, "U+0000"),
@@ -259,5 +261,6 @@ def test_a_time_that_no_row_can_hold_is_null_and_the_answer_whole(world: World, 
 
 def test_a_value_that_cannot_be_written_is_told_in_the_last_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dovetail.sql.expressions.evaluate.bounded", lambda column: (column, 0))
+    monkeypatch.setattr("dovetail.sql.compile.duckdb.held", lambda value, _: value)
     response = world.sql("SELECT CAST('infinity' AS date) AS a")
     assert lines_of(response)[-1]["error"]["what"].startswith("polars could not take a value")

@@ -8,6 +8,9 @@ from dovetail.changelog.errors import SqlError, UnknownName
 from tests.sql.world import World
 
 BOUNDS = "window_start, window_end"
+FIRST = "QUALIFY row_number() OVER (PARTITION BY {} ORDER BY _tp_sn) = 1"
+NUMBER = "row_number() OVER (PARTITION BY k ORDER BY v)"
+ORDER = "ORDER BY window_start"
 BY_WINDOW = "PARTITION BY k ORDER BY window_start"
 
 
@@ -57,8 +60,34 @@ def world() -> World:
             "SELECT sum(v) AS m, lag(m) AS l FROM tumble(s, 5s) PARTITION BY k GROUP BY window_start",
             f"SELECT sum(v) AS m, lag(m) OVER ({BY_WINDOW}) AS l FROM tumble(s, 5s) GROUP BY window_start, k",
         ),
-        ("SELECT k, v FROM dedup(s, k)", "SELECT k, v FROM (SELECT * FROM s LIMIT 1 BY k) AS s"),
-        ("SELECT d.v FROM dedup(s, k, upper(c)) AS d", "SELECT d.v FROM (SELECT * FROM s LIMIT 1 BY k, upper(c)) AS d"),
+        (
+            "SELECT lag(v) IGNORE NULLS AS l FROM s PARTITION BY k",
+            "SELECT lag(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY _tp_sn) AS l FROM s",
+        ),
+        (
+            "SELECT v, (SELECT max(w) FROM (SELECT lag(v) AS w FROM s)) AS m FROM s",
+            "SELECT v, (SELECT max(w) FROM (SELECT lag(v) OVER (ORDER BY _tp_sn) AS w FROM s)) AS m FROM s",
+        ),
+        ("SELECT k, v FROM dedup(s, k)", f"SELECT k, v FROM (SELECT * FROM s {FIRST.format('k')}) AS s"),
+        ("SELECT s.v FROM dedup(public.s, k)", f"SELECT s.v FROM (SELECT * FROM s {FIRST.format('k')}) AS s"),
+        (
+            "SELECT s.v, x.v AS w FROM dedup(s, k) JOIN vk AS x ON s.v = x.k",
+            f"SELECT s.v, x.v AS w FROM (SELECT * FROM s {FIRST.format('k')}) AS s JOIN vk AS x ON s.v = x.k",
+        ),
+        (
+            "SELECT d.v FROM dedup(s, k, upper(c)) AS d",
+            f"SELECT d.v FROM (SELECT * FROM s {FIRST.format('k, upper(c)')}) AS d",
+        ),
+        (
+            "SELECT v, sum(v) OVER (ORDER BY at) AS t FROM s PARTITION BY k QUALIFY row_number() OVER (ORDER BY v) = 1",
+            f"SELECT v, sum(v) OVER (PARTITION BY k ORDER BY at) AS t FROM s QUALIFY {NUMBER} = 1",
+        ),
+        ("SELECT sum(v) AS t FROM s PARTITION BY k GROUP BY ALL", "SELECT sum(v) AS t FROM s GROUP BY k"),
+        ("SELECT v FROM s QUALIFY lag(v) > 3", "SELECT v FROM s QUALIFY lag(v) OVER (ORDER BY _tp_sn) > 3"),
+        (
+            "SELECT window_start AS ws, sum(v) AS m, lag(m) AS l FROM tumble(s, at, 5s) GROUP BY ws",
+            f"SELECT window_start AS ws, sum(v) AS m, lag(m) OVER ({ORDER}) AS l FROM tumble(s, at, 5s) GROUP BY ws",
+        ),
         ("SELECT v FROM changelog(vk)", "SELECT v FROM vk"),
         ("SELECT v FROM changelog(vk, k)", "SELECT v FROM vk"),
         ("SELECT v FROM changelog(log)", "SELECT v FROM log"),
@@ -87,7 +116,7 @@ def test_what_is_written_is_planned_as_what_is_meant(world: World, written: str,
         ("SELECT max(v) FROM s PARTITION BY k GROUP BY ROLLUP (c)", "beside several groupings"),
         ("SELECT count(*) FROM t PARTITION BY b", "PARTITION BY of a query is for streams"),
         ("SELECT lag(v) AS l FROM (SELECT v FROM s)", "no order of arrival"),
-        ("SELECT k, latest(lag(v)) AS l FROM s GROUP BY k", "no order of arrival"),
+        ("SELECT k, latest(lag(v)) AS l FROM s GROUP BY k", "within an aggregate"),
         ("SELECT lags(v) AS l FROM s", "lags takes other arguments"),
         ("SELECT lags(v, 3, 1) AS l FROM s", "lags takes other arguments"),
         ("SELECT lags(v, 1, 100000) AS l FROM s", "lags takes other arguments"),
@@ -99,6 +128,25 @@ def test_what_is_written_is_planned_as_what_is_meant(world: World, written: str,
         ("SELECT t FROM changelog(totals, t)", "a changelog already"),
         ("SELECT t FROM changelog(totals, k, true)", "no stream of versions"),
         ("SELECT v FROM changelog(s)", "needs the columns of its key"),
+        ("SELECT v FROM changelog(vk, k, nope)", 'no column "nope"'),
+        ("SELECT t FROM changelog(totals, k, nope)", 'no column "nope"'),
+        ("SELECT s.v FROM s JOIN changelog(table(s), k, true) AS x ON s.k = x.k", "which rows of"),
+        ("SELECT DISTINCT v FROM s PARTITION BY k", "beside PARTITION BY"),
+        ("SELECT v FROM s PARTITION BY k LIMIT 1 BY c", "beside PARTITION BY"),
+        ("SELECT v FROM s PARTITION BY 1", "not by a value"),
+        ("SELECT v FROM s DISTRIBUTE BY k", "DISTRIBUTE"),
+        ("SELECT s.v, lag(s.v) AS l FROM s JOIN vk ON s.v = vk.k", "no order of arrival"),
+        ("SELECT k, sum(v - lag(v) OVER (ORDER BY at)) AS t FROM s GROUP BY k", "within an aggregate"),
+        ("SELECT sum(lag(v)) OVER (ORDER BY at) AS t FROM s", "within an aggregate"),
+        ("SELECT lag(lag(v)) AS l FROM s", "within"),
+        ("SELECT lag(v) FILTER (WHERE v > 5) AS l FROM s", "FILTER is for aggregates"),
+        ("SELECT lag(v) FILTER (WHERE v > 5) OVER (ORDER BY at) AS l FROM s", "FILTER is for aggregates"),
+        ("SELECT v FROM dedup(s, k) SAMPLE 0.1", "SAMPLE"),
+        ("SELECT count() FROM tumble(dedup(s, k), at, 5s) GROUP BY window_start", "dedup() in tumble()"),
+        ("SELECT v FROM dedup(dedup(s, k), c)", "takes the name of a stream"),
+        ("SELECT v, window_start FROM tumble(log, _tp_time + INTERVAL 1 DAY, 5s)", "a _tp_time of its own"),
+        ("SELECT n FROM (SELECT count() AS n FROM s GROUP BY k EMIT PERIODIC 1s REPEAT)", "says when alone"),
+        ("(SELECT count() FROM s GROUP BY k EMIT PERIODIC 1s) EMIT PERIODIC 2s", "one EMIT"),
         (
             "SELECT sum(n) FROM (SELECT count() AS n FROM tumble(s, 5s) GROUP BY window_start EMIT AFTER WINDOW CLOSE)",
             "says when alone",
@@ -110,6 +158,32 @@ def test_what_cannot_be_meant_is_refused_with_a_way_on(world: World, query: str,
         world.plan(query)
     assert message in refused.value.what
     assert refused.value.fix
+
+
+def test_of_each_key_the_row_that_came_first_stays(world: World) -> None:
+    running = World.of("CREATE STREAM s (k string, v int)")
+    running.start("SELECT k, v FROM dedup(s, k)")
+    for value in (9, 1, 5):
+        running.insert("s", {"k": "a", "v": value})
+    assert [(row["v"], delta) for row, delta in running.drain()] == [(9, 1)]
+
+
+def test_versions_go_before_arrival_where_rows_are_computed_again() -> None:
+    world = World.of("CREATE STREAM s (k string, v int, at datetime64(3)) SETTINGS event_time_column = 'at'")
+    query = "SELECT k, v FROM changelog(s, k, true)"
+    world.start(query)
+    world.insert("s", {"k": "a", "v": 9, "at": "2026-01-01 00:00:09"}, {"k": "a", "v": 1, "at": "2026-01-01 00:00:00"})
+    world.drain()
+    assert world.table() == world.recomputed(query) == {("a", 9): 1}
+
+
+def test_the_emit_of_brackets_is_that_of_the_query_they_stand_around(world: World) -> None:
+    inner = "SELECT k, count() AS n FROM s GROUP BY k"
+    assert world.explain(f"(({inner} EMIT PERIODIC 3s))") == world.explain(f"{inner} EMIT PERIODIC 3s")
+    union = f"(SELECT k, v AS n FROM s) UNION ALL ({inner} EMIT PERIODIC 5s)"
+    assert world.explain(union) == world.explain(union.replace(" EMIT PERIODIC 5s", ""))
+    table = "SELECT a, n FROM (SELECT a, count(*) AS n FROM t GROUP BY a EMIT CHANGES) AS x"
+    assert world.explain(table) == world.explain(table.replace(" EMIT CHANGES", ""))
 
 
 def test_rows_that_are_late_do_not_replace_newer_ones(world: World) -> None:

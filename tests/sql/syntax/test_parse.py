@@ -170,7 +170,6 @@ class TestStreams:
             ("CREATE MUTABLE STREAM s (abc int) PRIMARY KEY abd", UnknownName, '"abd"', 'did you mean "abc"?'),
             ("CREATE STREAM s (a int) SETTINGS mode='versionedkv'", UnknownName, '"versionedkv"', '"versioned_kv"'),
             ("CREATE STREAM s (a int, a int)", SyntaxFault, "declared twice", ""),
-            ("CREATE STREAM s (a int,)", SyntaxFault, "comma", "take the last comma away"),
             ("CREATE STREAM s (a int DEFAULT now())", Unsupported, "and now() a time", "DEFAULT now64(3)"),
             ("CREATE TABLE t (a int, b int AS a + 1)", Unsupported, "computed", "SELECT of a view"),
             ("CREATE STREAM s (a itn)", UnknownName, '"itn"', 'did you mean "int"?'),
