@@ -11,7 +11,7 @@ from dovetail.sql.syntax.calls import function_name
 from dovetail.sql.syntax.dialect import spelling
 from dovetail.sql.syntax.rules import Rules
 
-_LAST_NAME = re.compile(r"(?<!\s)\s++(?:as\s++)?[\"`]?(\w++)[\"`]?$", re.IGNORECASE)
+_LAST_NAME = re.compile(r"(?<!\s)\s++(?:as\s++)?(?:\"([^\"]*+)\"|`([^`]*+)`|(\w++))$", re.IGNORECASE)
 _UTC = ("utc", "etc/utc", "gmt")
 
 
@@ -30,7 +30,7 @@ def _without_alias(item: exp.Expr) -> str:
     """As it was written."""
     text = spelling(item)
     found = _LAST_NAME.search(text) if item.alias else None
-    return text if found is None or found[1] != item.alias else text[: found.start()]
+    return text if found is None or item.alias not in found.groups() else text[: found.start()]
 
 
 def _zone(made: exp.Expr) -> exp.Expr | None:
