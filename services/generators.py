@@ -1,4 +1,9 @@
-"""What is told of a stream that makes its own rows: it is no view, and has no plan."""
+"""What is told of a stream that makes its own rows: it is no view, and has no plan.
+
+What reads its statement is imported where there is one: a command that looks at what runs has no use for it.
+"""
+
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
@@ -7,9 +12,6 @@ from typing import Any
 
 from dovetail.changelog.errors import DovetailError
 from dovetail.sql.catalog import Query
-from dovetail.sql.datagen.row_generator import RowGenerator
-from dovetail.sql.syntax.parse import parse_one
-from dovetail.sql.syntax.statements import CreateStream
 
 _MOST = 1000
 
@@ -27,6 +29,10 @@ def declared(sql: str) -> tuple[float | None, int | None]:
     """Rows a second, and how many rows in all, None: no end. Asked every few seconds, and the same as long as the text
     is.
     """
+    from dovetail.sql.datagen.row_generator import RowGenerator
+    from dovetail.sql.syntax.parse import parse_one
+    from dovetail.sql.syntax.statements import CreateStream
+
     try:
         statement = parse_one(sql)
         assert isinstance(statement, CreateStream)

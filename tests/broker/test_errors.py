@@ -24,6 +24,10 @@ NOBODY = BrokerAddress("127.0.0.1:1")
         (KafkaError.MSG_SIZE_TOO_LARGE, BrokerFault.TOO_LARGE, True),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, BrokerFault.REFUSED, True),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, BrokerFault.NO_TOPIC, False),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, BrokerFault.NO_LEADER, False),
+        (KafkaError.FENCED_LEADER_EPOCH, BrokerFault.NO_LEADER, False),
+        (KafkaError.UNKNOWN_LEADER_EPOCH, BrokerFault.NO_LEADER, False),
+        (KafkaError.OFFSET_NOT_AVAILABLE, BrokerFault.NO_LEADER, False),
         (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, BrokerFault.OTHER, False),
     ],
 )
